@@ -1,0 +1,1 @@
+"""Taking over what somebody shared with `/workspace share`: preview, choice, all or nothing, undo."""

@@ -1,0 +1,124 @@
+"""Parameters in commands, and secrets kept out of what commands print (spec tools 3.9; settings-auth-secrets 23)."""
+
+import base64
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+from halo_site.lib import settings_store
+
+from ..settings_sections import declared
+
+MASK = "***"
+SHORTEST = 4  # characters; shorter values would turn ordinary output into stars
+
+_PARAM = re.compile(r"\{\{\s*([\w-]+)\.params\.([\w-][\w.-]*)\s*\}\}")
+_ENV = re.compile(r"<<[A-Z_][A-Z0-9_]*>>")
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The command to run, and the values in it that nobody may read."""
+
+    command: str
+    secrets: tuple[str, ...] = ()
+
+
+def has_params(command: str) -> bool:
+    return _PARAM.search(command) is not None
+
+
+def fill(command: str, owners: Iterable[str], workspace: Path) -> Filled:
+    """`{{<id>.params.<key>}}` of the allowed owners filled in; anything else stays as it stands.
+
+    Secret are values that came from an environment variable, and params declared `secret: true`.
+    """
+    allowed = frozenset(owners)
+    wanted = {(found[1], found[2]) for found in _PARAM.finditer(command) if found[1] in allowed}
+    if not wanted:
+        return Filled(command)
+    fields = declared(workspace)
+    values: dict[tuple[str, str], str] = {}
+    secrets: list[str] = []
+    for owner, key in wanted:
+        path = f"{owner}.params.{key}"
+        field = fields.get(path)
+        raw, scope = settings_store.raw(path, workspace, global_only=bool(field and field.global_only))
+        if raw is None and field is not None:
+            raw, scope = field.default, "global"
+        if raw is None or isinstance(raw, list | dict):
+            continue
+        text = _text(raw)
+        from_env = scope == "global" and _ENV.search(text) is not None
+        value = settings_store.expand_env(text) if from_env else text
+        values[owner, key] = value
+        if (from_env and value != text) or (field is not None and field.secret):
+            secrets.append(value)
+    filled = _PARAM.sub(lambda found: values.get((found[1], found[2]), found[0]), command)
+    return Filled(filled, tuple(secrets))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def forms(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Every spelling of a secret that a command may print, longest first: as it is, URL-encoded, base64, hex."""
+    found: set[str] = set()
+    for secret in secrets:
+        for text in {secret, secret.strip()}:
+            if len(text) < SHORTEST:
+                continue
+            data = text.encode("utf-8", "surrogatepass")
+            found |= {text, quote(text, safe=""), quote(text), quote_plus(text), data.hex(), data.hex().upper()}
+            found |= _base64(data)
+    return tuple(sorted(found, key=lambda text: (-len(text), text)))
+
+
+def _base64(data: bytes) -> set[str]:
+    """The parts of a base64 text that do not depend on what stands before and after, for each of three places."""
+    found: set[str] = set()
+    for shift in range(3):
+        whole = base64.b64encode(bytes(shift) + data).decode().rstrip("=")
+        start = (0, 2, 3)[shift]
+        end = len(whole) - (1 if (shift + len(data)) % 3 else 0)
+        core = whole[start:end]
+        if len(core) >= 6:
+            found |= {core, core.replace("+", "-").replace("/", "_")}
+    return found
+
+
+class Masker:
+    """Hides secrets in a text that comes in pieces: what may be the beginning of one is held back."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._forms = forms(secrets)
+        self._keep = max(map(len, self._forms), default=1) - 1
+        self._pattern = re.compile("|".join(map(re.escape, self._forms))) if self._forms else None
+        self._held = ""
+
+    def whole(self, text: str) -> str:
+        return self._pattern.sub(MASK, text) if self._pattern else text
+
+    def feed(self, piece: str) -> str:
+        """What may be shown by now."""
+        if self._pattern is None:
+            return piece
+        text = self._held + piece
+        end = len(text) - self._keep  # what begins before has all its characters here
+        shown: list[str] = []
+        at = 0
+        for found in self._pattern.finditer(text):
+            if found.start() >= end:
+                break
+            shown += [text[at : found.start()], MASK]
+            at = found.end()
+        end = max(at, end)
+        self._held = text[end:]
+        return "".join([*shown, text[at:end]])
+
+    def flush(self) -> str:
+        text, self._held = self.whole(self._held), ""
+        return text

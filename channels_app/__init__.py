@@ -1,0 +1,1 @@
+"""Chat networks and the web widget."""

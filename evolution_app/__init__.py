@@ -1,0 +1,1 @@
+"""Reviewed changes of an agent's own prompts."""

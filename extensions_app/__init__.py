@@ -1,0 +1,1 @@
+"""Installable viewers for the canvas."""

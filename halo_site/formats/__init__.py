@@ -1,0 +1,1 @@
+"""How the staff site writes dates. Days are UTC days."""

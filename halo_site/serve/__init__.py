@@ -1,0 +1,1 @@
+"""How the server process starts, lives and ends: lock, first start, children, shutdown."""

@@ -1,0 +1,1 @@
+"""Tasks between workspaces and the reports they owe."""

@@ -1,0 +1,1 @@
+"""A conversation: sessions, turns, entries, and the engine that runs them."""

@@ -1,0 +1,1 @@
+"""Runs sessions: lease, drain, model calls, tools, end of turn, recovery (ARCHITECTURE 5)."""

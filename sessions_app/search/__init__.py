@@ -1,0 +1,1 @@
+"""Full-text search over the messages of sessions: an index kept by triggers, and one way to ask it."""

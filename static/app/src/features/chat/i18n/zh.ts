@@ -1,0 +1,81 @@
+import type { Same } from "@/shared/i18n";
+import type en from "./en";
+
+const zh: Same<typeof en> = {
+  region: "对话",
+  log: "对话记录",
+  tabs: {
+    list: "打开的会话", close: "关闭{{title}}", new: "新会话", all: "所有打开的会话", more: "更多",
+    draft: "草稿", untitled: "新会话", stillRunning: "仍在运行，可在“会话”中找到",
+  },
+  menu: { usage: "显示用量", thinking: "实时显示思考", copyId: "复制会话编号", latest: "回到最新", close: "关闭此标签" },
+  load: { loading: "正在加载会话", still: "仍在加载", slow: "网络较慢，仍在加载", retry: "重试", older: "显示更早的消息", olderLoading: "正在加载更早的消息", olderFailed: "更早的消息加载失败。", gone: "该会话已不存在。", resync: "正在与服务器同步" },
+  empty: { title: "想做点什么？", hint: "{{agent}} 在此文件夹中工作。", demo: "向演示智能体询问此文件夹。" },
+  suggest: { test: "为这个项目写一个测试", todo: "查找 TODO 注释", error: "演示一个错误", folder: "这个文件夹里有什么？" },
+  composer: {
+    label: "消息", idle: "向 {{agent}} 提问，输入 / 查看命令", running: "加入队列，智能体会在下一个安全点读到",
+    idleShort: "向 {{agent}} 提问", runningShort: "排队给 {{agent}}…", demo: "向演示智能体提问，输入 / 查看命令", offline: "已离线。现在发送的内容会最先送出。",
+    noAgents: "这里的智能体都已停用。", noAgentsHint: "请在“智能体”中启用一个。", agentsFailed: "智能体列表加载失败。",
+    readOnly: "你可以查看此工作区，但不能修改。", archived: "此会话已归档，只能查看，不能继续。", subAgent: "这里是子智能体在工作，由它上面的智能体下达任务。",
+    send: "发送（Enter）", queue: "加入队列（Enter）", save: "保存排队的消息（Enter）", attach: "添加图片", commands: "命令", editing: "正在编辑排队的消息",
+    cancelEdit: "取消", locked: "会话开始后不能更换智能体", pick: "选择智能体", demoChip: "演示，无模型",
+    context: "上下文：{{max}} 中已用 {{used}} 个词元（{{percent}}%）", contextShort: "{{used}} / {{max}}",
+    onlyImages: "这里只能添加图片。", uploading: "正在上传", uploadFailed: "上传失败：{{error}}", tooMany: "一条消息最多 {{n}} 张图片。", removeImage: "移除图片",
+    files: "文件", folders: "文件夹", removeFile: "移除 {{path}}", commandClear: "开始新会话",
+  },
+  rights: { full: "完全访问：智能体可以在这台机器上执行任何命令。", workspace: "智能体在沙箱中工作：只能写入此文件夹。", readonly: "智能体可以读取此文件夹，不能写入。" },
+  rightsShort: { workspace: "沙箱", readonly: "只读" },
+  run: {
+    working: "{{agent}} 正在工作", thinking: "正在思考", writing: "正在书写", starting: "正在开始", tool: "{{verb}} {{subject}}", compacting: "正在压缩上下文",
+    interrupt: "打断", armed: "再按一次 Esc 打断", stop: "停止", stopHint: "停止，保留已写内容", tokens: "输出 {{n}} 词元",
+  },
+  queue: { label: "排队的消息", next: "接下来 {{n}}", nextShort: "接下来", more: "还有 {{n}} 条", fewer: "收起", edit: "编辑", remove: "移除", sendNow: "立即发送：打断并执行", up: "上移", down: "下移", read: "智能体已读取", sending: "正在发送" },
+  user: { you: "你", more: "展开", less: "收起", copy: "复制", retry: "再问一次", delete: "删除", deleted: "已删除", restore: "恢复", images_one: "{{count}} 张图片", images_other: "{{count}} 张图片", sending: "正在发送", waiting: "等待连接", failed: "未发送：服务器没有确认", refused: "未发送：{{reason}}", again: "重新发送", discard: "丢弃", saved: "图片已保存：{{name}}" },
+  told: {
+    report: "{{name}} 的报告", interim: "{{name}} 的中途答复", task: "{{name}} 交办的任务", relay: "文件夹 {{name}} 交办的任务", relayReport: "文件夹 {{name}} 的报告", relayInterim: "文件夹 {{name}} 的中途答复",
+    cron: "来自定时任务", goal: "来自目标", nudge: "Halo 重新启动了", skill: "技能 {{name}}", summary: "{{n}} 条消息的摘要", channel: "来自 {{name}}", somebody: "另一个会话",
+    aborted: "未完成", working: "仍在工作", open: "打开", openHint: "打开 {{name}} 的会话", openIn: "在 {{folder}} 中打开该会话", toAgent: "Halo 告知智能体还有谁在工作",
+  },
+  fork: {
+    action: "从这里分叉", title: "从这里分叉会话？", button: "分叉会话",
+    copied: "新会话以截至此处的全部消息的副本开始，智能体知道它当时所知道的。已删除和等待中的消息以及费用不会带走。",
+    files: "文件不会复制：两个会话都在此文件夹中工作，使用文件的当前内容。",
+    stays: "当前会话保持不变。", running: "请等待智能体完成，或先停止它。", from: "以上内容复制自", fromHint: "在原会话中打开这条消息",
+  },
+  thinking: { running: "思考中 {{time}}", now: "思考中", done: "思考了 {{time}}", plain: "思考" },
+  tool: {
+    read: "读取", list: "列出", search: "搜索", edit: "修改", write: "写入", run: "运行", fetch: "获取", ask: "询问", look: "查看", skill: "技能", other: "",
+    doing: { read: "正在读取", list: "正在列出", search: "正在搜索", edit: "正在修改", write: "正在写入", run: "正在运行", fetch: "正在获取", ask: "正在询问", look: "正在查看", skill: "正在加载技能", other: "" },
+    input: "输入", output: "输出", noOutput: "没有输出", wrap: "自动换行", showAll: "显示全部 {{n}} 行", name: "工具", showDiff: "查看差异", hideDiff: "收起差异",
+    interrupted: "已打断", dropped: "省略了 {{n}} 个字符", unknown: "运行时 Halo 停止了。请先检查再重复。", failed: "失败", waitingOutput: "还没有输出",
+    server: "MCP 服务器 {{name}}", cut: "已截断", cutHint: "结果比所显示的更长，末尾说明了如何获取其余部分。",
+    fact: {
+      matches_one: "{{count}} 处匹配", matches_other: "{{count}} 处匹配", files_one: "{{count}} 个文件", files_other: "{{count}} 个文件", entries_one: "{{count}} 项", entries_other: "{{count}} 项",
+      resized: "已缩小", exit: "退出码 {{code}}", signal: "被信号 {{n}} 终止", timeout: "{{time}} 后超时",
+    },
+  },
+  fold: {
+    read_one: "读取 {{count}} 个文件", read_other: "读取 {{count}} 个文件", list_one: "列出 {{count}} 个文件夹", list_other: "列出 {{count}} 个文件夹",
+    search_one: "搜索 {{count}} 次", search_other: "搜索 {{count}} 次", fetch_one: "获取 {{count}} 个页面", fetch_other: "获取 {{count}} 个页面",
+    look_one: "查看 {{count}} 张图片", look_other: "查看 {{count}} 张图片", failed_one: "{{count}} 个失败", failed_other: "{{count}} 个失败",
+  },
+  usage: {
+    first: "首个词元 {{time}}", in: "输入 {{n}}", inCached: "输入 {{n}}，{{percent}}% 来自缓存", out: "输出 {{n}}", unknown: "费用未知", total: "{{n}} 次调用", demo: "未使用词元",
+    details: "用量", input: "输入", output: "输出", read: "缓存读取", write: "缓存写入", firstToken: "首个词元", time: "总时间", effort: "思考强度", model: "模型", cost: "费用", calls: "模型调用",
+  },
+  notice: { stopped: "你在 {{time}} 后停止了", stoppedNow: "已由你停止", continue: "继续", continueText: "继续", error: "错误：{{text}}", compacting: "正在压缩上下文，{{n}} 词元。消息会保留。", settings: "模型设置", retryRun: "再问一次" },
+  agents: { title: "子智能体", working: "{{all}} 个中有 {{n}} 个在工作", one: "子智能体", done: "已完成", atWork: "工作中", stop: "停止 {{name}}", crumb: "此会话所属的位置" },
+  find: { label: "在此会话中查找", count: "{{n}} / {{all}}", none: "没有匹配", searching: "正在查找更早的内容", looking: "正在查找这条消息", older: "更早的匹配", newer: "更新的匹配", close: "关闭" },
+  jump: "回到最新",
+  jumpNew: "回到最新，下方有新内容",
+  day: { today: "今天", yesterday: "昨天" },
+  undo: { deleted: "消息已删除", undo: "撤销" },
+  copied: "已复制",
+  copyFailed: "浏览器不允许复制",
+  code: { plain: "代码", copy: "复制代码" },
+  image: { unnamed: "图片", load: "加载自", zoom: "放大", gone: "{{name}} 已不存在" },
+  trouble: { dismiss: "关闭" },
+  say: { finished: "{{agent}} 已完成", working: "{{agent}} 正在工作", done: "回答完成，共 {{n}} 段", failedTool: "{{verb}} {{subject}} 失败", error: "错误：{{text}}" },
+  keys: { group: "对话", find: "在此会话中查找", focus: "写消息", newSession: "新会话", closeTab: "关闭会话标签", tab: "会话标签 {{n}}", stop: "停止智能体" },
+};
+export default zh;

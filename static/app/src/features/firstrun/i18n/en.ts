@@ -1,0 +1,25 @@
+export default {
+  demoTitle: "This is the demo agent.",
+  demoText: "It follows a script, needs no key and no network. The file reads below are real.",
+  connect: "Connect a model",
+  title: "Get started",
+  progress: "{{done}} of {{all}}",
+  hide: "Hide",
+  keys: "Keyboard tour",
+  done: "done",
+  step: {
+    folder: "Open a folder",
+    ask: "Ask the demo agent",
+    askAny: "Ask an agent",
+    model: "Connect a model",
+    file: "Let it change a file",
+    keyboard: "Find your way by keyboard",
+  },
+  hint: {
+    folder: "",
+    ask: "“What is in this folder?” is a good start.",
+    model: "A key, or the address of a model server on your own machine.",
+    file: "Ask for a small file. You see every edit in the chat.",
+    keyboard: "Ctrl K finds everything, ? lists all keys.",
+  },
+};

@@ -1,0 +1,3 @@
+export { Checklist } from "./Checklist";
+export { DemoBanner } from "./DemoBanner";
+export { providersKey, setFlag, useFirstRun, type FirstRun } from "./useFirstRun";

@@ -1,0 +1,2 @@
+export { GoalBanner } from "./GoalBanner";
+export { attachGoal, ledNow, useLed } from "./store";

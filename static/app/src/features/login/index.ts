@@ -1,0 +1,2 @@
+export { LoginPage } from "./LoginPage";
+export { SignedOutDialog } from "./SignedOutDialog";

@@ -1,0 +1,1 @@
+export { openFiles, openPalette, Palette, togglePalette } from "./Palette";

@@ -1,0 +1,1 @@
+export { RelayPanel } from "./RelayPanel";

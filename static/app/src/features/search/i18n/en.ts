@@ -1,0 +1,16 @@
+export default {
+  title: "Search messages",
+  field: "Words in any session",
+  where: "Where to search",
+  all: "All folders",
+  folder: "This folder",
+  archived: "Archived, too",
+  searching: "Searching",
+  hint: "Finds what people and agents said. All words must be in one message, parts of words count, \"quoted words\" stand together.",
+  none: "Nobody said “{{text}}”.",
+  noneHint: "What runs right now is found once the turn has ended.",
+  failed: "The search failed",
+  more: "Show older",
+  inMessages: "In messages",
+  everything: "All messages with “{{text}}”",
+};

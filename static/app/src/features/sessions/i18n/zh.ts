@@ -1,0 +1,35 @@
+import type { Same } from "@/shared/i18n";
+import type en from "./en";
+
+const zh: Same<typeof en> = {
+  title: "会话",
+  search: "查找会话",
+  new: "新建会话",
+  untitled: "新会话",
+  turns_one: "{{count}} 轮",
+  turns_other: "{{count}} 轮",
+  running: "运行中",
+  compacting: "压缩中",
+  tasks: "全部转交的任务",
+  forGoal: "为目标工作",
+  parked: "需要处理：崩溃后已停止",
+  stopped: "已停止",
+  archived: "已归档",
+  rename: "重命名",
+  renameField: "会话标题",
+  delete: "删除",
+  deleteTitle: "删除“{{title}}”？",
+  deleteText: "该会话及其子会话的消息将永久删除。文件保持不变。",
+  deleteButton: "删除会话",
+  more: "“{{title}}”的更多操作",
+  copyId: "复制 ID",
+  empty: "还没有会话",
+  emptyText: "在对话中提问，会话就会出现在这里。",
+  none: "没有标题包含此文字的会话。",
+  inMessages: "在消息中搜索“{{text}}”",
+  loadMore: "显示更多",
+  failed: "无法加载列表",
+  capped: "只列出最新的 300 个。搜索可找到所有会话中的消息。",
+  needs: "待处理",
+};
+export default zh;

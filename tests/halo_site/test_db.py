@@ -1,0 +1,43 @@
+"""Units of work: which of them wait for the disk."""
+
+import pytest
+from django.db import connection, transaction
+
+from halo_site.lib.db import in_light_transaction, in_transaction
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def flushes() -> str:
+    """How hard the present transaction is to lose."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit" if connection.vendor == "postgresql" else "PRAGMA synchronous")
+        return str(cursor.fetchone()[0])
+
+
+FULL, LIGHT = {"postgresql": ("on", "off"), "sqlite": ("2", "1")}[connection.vendor]
+
+
+def test_a_light_transaction_does_not_wait_for_the_disk_and_the_next_one_does():
+    assert in_light_transaction(flushes)() == LIGHT
+    assert in_transaction(flushes)() == FULL
+    assert flushes() == FULL
+
+
+def test_a_light_transaction_that_fails_is_undone_and_leaves_nothing_behind():
+    from django.contrib.auth.models import User
+
+    @in_light_transaction
+    def unit() -> None:
+        User.objects.create(username="ann")
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        unit()
+    assert flushes() == FULL
+    assert not User.objects.exists()
+
+
+def test_inside_another_transaction_that_one_decides():
+    with transaction.atomic():
+        assert in_light_transaction(flushes)() == FULL

@@ -1,0 +1,154 @@
+"""Remove and move files and folders. Nothing outside is touched, whatever changes on disk meanwhile."""
+
+import errno
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+from halo_site.lib.access_level import Access
+from halo_site.lib.atomic_file import folder_lock
+from halo_site.lib.errors import BadRequest, Conflict, Forbidden, NotFound, TooLarge
+
+from ..jail import Jail
+from ..walk import DIR, Spot
+
+MOST_CHECKED = 200_000  # entries
+
+
+def remove(jail: Jail, path: str) -> bool:
+    """A file, a link (not what it points to) or a folder with all that is in it. False = there was nothing.
+
+    Below full access a folder that holds a control file stays as it is (SECURITY-BAR S3).
+    Raises Forbidden for the root and where the caller may not write.
+    """
+    jail.check_writable(path)
+    try:
+        with jail.errors(path), jail.spot(path, writing=True, keep_link=True) as spot:
+            if spot.name == ".":
+                raise Forbidden("Cannot delete project root")
+            found = os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
+            if stat.S_ISDIR(found.st_mode):
+                _check_below(jail, spot)
+                _remove_tree(spot)
+            else:
+                os.unlink(spot.name, dir_fd=spot.folder)
+            os.fsync(spot.folder)
+    except NotFound:
+        return False
+    return True
+
+
+def move(jail: Jail, old: str, new: str) -> None:
+    """Give a file, link or folder another name or place; missing folders above the new one are made.
+
+    Raises Conflict when the new name is taken, NotFound, BadRequest (a folder into itself), Forbidden.
+    """
+    source, target = _composed(old), _composed(new)
+    if source == PurePosixPath():
+        raise Forbidden("Cannot move project root")
+    if source in target.parents:
+        raise BadRequest("A folder cannot be moved into itself")
+    jail.check_writable(new)
+    with jail.errors(old), jail.spot(old, writing=True, keep_link=True) as here:
+        if here.name == ".":
+            raise Forbidden("Cannot move project root")
+        found = os.stat(here.name, dir_fd=here.folder, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            _check_below(jail, here)
+        with jail.errors(new), jail.spot(new, create=True, keep_link=True) as there, folder_lock(there.folder):
+            if not _free(there, here, found):
+                raise Conflict(f"{new} already exists")
+            os.rename(here.name, there.name, src_dir_fd=here.folder, dst_dir_fd=there.folder)
+            os.fsync(there.folder)
+        os.fsync(here.folder)
+
+
+def _composed(path: str) -> PurePosixPath:
+    return PurePosixPath(unicodedata.normalize("NFC", path))
+
+
+def _free(there: Spot, here: Spot, moved: os.stat_result) -> bool:
+    """True also when only the case changes, on a file system where both names mean the same file."""
+    if there.name == ".":
+        return False
+    try:
+        found = os.stat(there.name, dir_fd=there.folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return True
+    one_name = stat.S_ISDIR(found.st_mode) or found.st_nlink == 1
+    return os.path.samestat(found, moved) and here.name != there.name and one_name
+
+
+def _check_below(jail: Jail, spot: Spot) -> None:
+    if jail.level is Access.FULL:
+        return
+    top = (spot.where / spot.name).relative_to(jail.root).parts
+    for count, names in enumerate(_names_below(spot)):
+        if count >= MOST_CHECKED:
+            raise TooLarge(f"This folder holds more than {MOST_CHECKED} entries; work on its parts")
+        jail.check_writable("/".join((*top, *names)))
+
+
+def _names_below(spot: Spot) -> Iterator[tuple[str, ...]]:
+    stack: list[tuple[int, Iterator[os.DirEntry[str]], tuple[str, ...]]] = []
+
+    def enter(parent: int, name: str, below: tuple[str, ...]) -> None:
+        handle = os.open(name, DIR, dir_fd=parent)
+        stack.append((handle, os.scandir(handle), below))
+
+    try:
+        enter(spot.folder, spot.name, ())
+        while stack:
+            handle, entries, below = stack[-1]
+            entry = next(entries, None)
+            if entry is None:
+                os.close(handle)
+                stack.pop()
+                continue
+            names = (*below, entry.name)
+            yield names
+            if entry.is_dir(follow_symlinks=False):
+                enter(handle, entry.name, names)
+    finally:
+        for handle, _, _ in stack:
+            os.close(handle)
+
+
+def _remove_tree(spot: Spot) -> None:
+    """Depth first, by handles: a folder that becomes a link meanwhile is not followed."""
+    stack: list[tuple[int, str, list[str]]] = []
+
+    def enter(parent: int, name: str) -> None:
+        handle = os.open(name, DIR, dir_fd=parent)
+        stack.append((handle, name, []))
+        with os.scandir(handle) as found:
+            for entry in list(found):
+                if entry.is_dir(follow_symlinks=False):
+                    stack[-1][2].append(entry.name)
+                else:
+                    with suppress(FileNotFoundError):
+                        os.unlink(entry.name, dir_fd=handle)
+
+    try:
+        enter(spot.folder, spot.name)
+        while stack:
+            handle, name, folders = stack[-1]
+            if folders:
+                with suppress(FileNotFoundError):
+                    enter(handle, folders.pop())
+                continue
+            parent = stack[-2][0] if len(stack) > 1 else spot.folder
+            try:
+                os.rmdir(name, dir_fd=parent)
+            except OSError as error:
+                if error.errno == errno.ENOTEMPTY:
+                    raise Conflict(f"Something was written into {name} meanwhile; try again") from error
+                raise
+            os.close(handle)
+            stack.pop()
+    finally:
+        for handle, _, _ in stack:
+            os.close(handle)

@@ -1,0 +1,127 @@
+"""One command's sandbox: made for it, gone with it."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from halo_site.lib import settings_store
+from halo_site.lib.access_level import Access
+from halo_site.lib.errors import HaloError, Unavailable
+from halo_site.lib.outbound import Rules
+
+from . import limits
+from .argv import PROXY_SOCKET, Layout, bwrap_argv, environment
+from .plan import plan
+from .probe import status
+from .proxy import proxy
+from .sweep import Found, look, settle, settle_top
+
+log = logging.getLogger("halo.sandbox")
+
+LOOK_EVERY = 0.5  # seconds
+PORT = 3128  # of the forwarder, on the sandbox's own loopback
+
+
+@dataclass(slots=True)
+class Cell:
+    """`held`: control files the command made and that were set aside; filled when the cell closes."""
+
+    program: str
+    layout: Layout
+    group: limits.Group
+    held: list[str] = field(default_factory=list)
+
+    @property
+    def guard(self) -> Callable[[int], Coroutine[Any, Any, None]] | None:
+        """Given the process id, returns when the command takes too much; None = the kernel sees to it."""
+        return None if self.group.holds else limits.watch
+
+    def wrap(self, command: Sequence[str], environ: Mapping[str, str] | None = None) -> list[str]:
+        """The words that run `command` inside. Start them with an empty environment.
+
+        environ: variables it gets besides PATH, HOME and the like; they show in the process list, so nothing secret.
+        """
+        inner = limits.inside(command)
+        url = ""
+        if self.layout.proxy_socket is not None:
+            script = str(Path(__file__).with_name("inside.py"))
+            inner = [sys.executable, "-I", "-S", script, PROXY_SOCKET, str(PORT), "--", *inner]
+            url = f"http://127.0.0.1:{PORT}"
+        values = environment(Path.home(), proxy=url) | dict(environ or {})
+        return self.group.wrap(bwrap_argv(self.program, self.layout, values, inner))
+
+
+def network_of(level: Access) -> str:
+    """`proxy` or `none`: readonly sessions have no network at all."""
+    return "none" if level is Access.READONLY else str(settings_store.general("sandbox.network"))
+
+
+def rules() -> Rules:
+    """Where `web_fetch` and sandboxed commands may connect to. A broken list opens nothing."""
+    entries = settings_store.general("outbound.allow")
+    try:
+        return Rules.read(entries if isinstance(entries, list) else [])
+    except HaloError as error:
+        log.warning("general.outbound.allow is ignored: %s", error)
+        return Rules()
+
+
+@asynccontextmanager
+async def cell(
+    workspace: Path,
+    level: Access,
+    *,
+    session_id: str,
+    read_only: bool = False,
+    network: bool | None = None,
+    open_control: bool = False,
+    shown: Sequence[tuple[Path, str]] = (),
+) -> AsyncIterator[Cell]:
+    """A sandbox for commands of one session. Raises Unavailable with the reason when there is none here.
+
+    read_only: nothing of the workspace can be written, whatever the level; for programs that live long, because what
+    they left under a control name would be found only at their end.
+    network: through the proxy or not at all; None = as the level and the settings say.
+    open_control: control files may be changed and nothing of the workspace is masked: where only people with full
+    access write, and for commands that run nothing of the workspace. Only then `level` may be full.
+    shown: files and sockets of the host, and where the command sees them.
+    """
+    if level is Access.FULL and not open_control:
+        raise ValueError("full access needs no sandbox")
+    state = await asyncio.to_thread(status)
+    if not state.available:
+        raise Unavailable(state.reason)
+    root = await asyncio.to_thread(workspace.resolve, True)
+    seen_as = Access.READONLY if read_only else level
+    control = await asyncio.to_thread(look, root) if seen_as is not Access.READONLY and not open_control else Found()
+    async with AsyncExitStack() as stack:
+        socket = None
+        if network if network is not None else network_of(level) == "proxy":
+            socket = await stack.enter_async_context(proxy(rules(), session_id))
+        more: dict[str, Any] = {"proxy_socket": socket, "shown": shown, "masks": not open_control}
+        layout = await asyncio.to_thread(plan, root, seen_as, control, **more)
+        group = limits.new_group()
+        made = Cell(state.program, layout, group)
+        guard = (
+            asyncio.create_task(_keep_clear(root, control, made.held)) if layout.writable and not open_control else None
+        )
+        try:
+            yield made
+        finally:
+            await group.close()
+            if guard is not None:
+                guard.cancel()
+                await asyncio.gather(guard, return_exceptions=True)
+                made.held = sorted({*made.held, *await asyncio.to_thread(settle, root, control)})
+
+
+async def _keep_clear(root: Path, control: Found, held: list[str]) -> None:
+    """A command may run for long: what it plants in the root folder is set aside at once, the rest at its end."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        held += await asyncio.to_thread(settle_top, root, control)
