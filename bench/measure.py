@@ -145,6 +145,7 @@ async def throughput(halo: Halo, *, sessions: int = 50, each: int = 10) -> dict[
         "turns_per_s": round(len(good) / wall, 1),
         "straight_replies_per_s": ceiling["replies_per_s"],
         "tokens_lost": sum(200 - turn.tokens for turn in good),
+        "resyncs": sum(turn.resyncs for turn in results),
         "frames_per_turn": round(sum(turn.deltas for turn in good) / max(1, len(good)), 1),
         "first_ms": summary([turn.first for turn in good if turn.first]),
         "turn_ms": summary([turn.done for turn in good if turn.done]),

@@ -36,6 +36,7 @@ class Turn:
     done: float | None = None
     deltas: int = 0
     tokens: int = 0
+    resyncs: int = 0
     error: str = ""
 
 
@@ -241,6 +242,14 @@ class Chat:
             elif kind == "error":
                 turn.error = frame.decode()
                 return turn
+            elif kind == "resync":  # everything comes again: a snapshot, and the replay of a run that is still on
+                turn.resyncs, turn.tokens = turn.resyncs + 1, 0
+            elif kind == "state:snapshot" and turn.resyncs and turn.ack is not None:
+                snapshot = json.loads(frame)["snapshot"]
+                if not snapshot["running"] and not snapshot["queue"]:
+                    turn.tokens = len(TOKEN.findall(snapshot["recentMessages"][-1]["content"].encode()))
+                    turn.done = ms
+                    return turn
             elif kind == "chat:complete":
                 turn.done = ms
                 return turn

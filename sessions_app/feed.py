@@ -91,9 +91,12 @@ class Feed:
         self._forget()
         return ready
 
-    def is_behind(self, seq: int) -> bool:
-        """Rows hold what this viewer was not sent: the last frame was lost."""
-        return self.live and seq > self.have
+    def is_behind(self, seq: int, have_before: int) -> bool:
+        """Rows hold what this viewer was not sent, and nothing comes any more: the last frame was lost.
+
+        have_before: `have` some time ago. While it grows, frames are on their way and would show a gap themselves.
+        """
+        return self.live and have_before == self.have < seq
 
     def is_ahead(self, seq: int, running: bool, have_before_read: int) -> bool:
         """This viewer was sent what no row holds, and nobody runs the session: its run died."""

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 PING_EVERY = 10.0
 STALL_EVERY = 1.0
 COMPARE_EVERY = 5.0
-SETTLE = 0.3  # seconds a frame may still be on its way when the rows already hold it
+SETTLE = 1.0  # seconds a frame may still be on its way when the rows already hold it
 LOGIN_EVERY = 60.0
 
 Authenticate = Callable[[dict[str, Any], DbThreads], Awaitable[Caller | None]]

@@ -213,13 +213,16 @@ class Subscription:
 
     # Comparison with the rows (every few seconds)
 
-    def suspicion(self, stored: Stored, have_before_read: int) -> str | None:
-        """Why this client may lack something the rows hold, or show something they do not; None = all is well."""
+    def suspicion(self, stored: Stored, have_before: int) -> str | None:
+        """Why this client may lack something the rows hold, or show something they do not; None = all is well.
+
+        have_before: the feed's `have` from before the read.
+        """
         if not self.feed.live or self.stale:
             return None
-        if self.feed.is_ahead(stored.seq, stored.running, have_before_read):
+        if self.feed.is_ahead(stored.seq, stored.running, have_before):
             return "recovered"
-        if self.feed.is_behind(stored.seq) or stored.newest_input > self._newest_input:
+        if self.feed.is_behind(stored.seq, have_before) or stored.newest_input > self._newest_input:
             return "gap"
         return None
 

@@ -86,8 +86,9 @@ def test_frames_of_a_run_that_died_unsaved_are_not_waited_for() -> None:
 
 def test_the_comparison_notices_a_lost_last_frame_and_a_dead_run() -> None:
     feed = live(4)
-    assert feed.is_behind(5)
-    assert not feed.is_behind(4)
+    assert feed.is_behind(5, have_before=4)
+    assert not feed.is_behind(4, have_before=4)
+    assert not feed.is_behind(5, have_before=3)  # frames still come
     feed.take(frame(5))
     assert feed.is_ahead(4, running=False, have_before_read=5)
     assert not feed.is_ahead(4, running=True, have_before_read=5)
@@ -170,7 +171,7 @@ class Viewer:
             self.shows = [*self.snapshot, *(packet.seq for packet in held if packet.seq is not None)]
 
     def compare(self) -> None:
-        if self.feed.is_behind(self.model.stored) or self.feed.is_ahead(
+        if self.feed.is_behind(self.model.stored, self.feed.have) or self.feed.is_ahead(
             self.model.stored, self.model.running, self.feed.have
         ):
             self.feed.rejoin()

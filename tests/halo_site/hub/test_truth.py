@@ -104,6 +104,21 @@ async def test_a_frame_that_is_only_late_causes_no_resync(world: World) -> None:
         assert tab.view("s").snapshots == 1
 
 
+async def test_frames_that_come_slower_than_the_comparison_waits_cause_no_resync(world: World) -> None:
+    session = await in_db(world.session)("s")
+    async with world.tab() as tab:
+        await opened(world, tab)
+        send(world, session, stream(101, "Hello", prev=0))
+        await saved(world, session, "Hello world", 103, running=False)
+        comparing = asyncio.create_task(compare(world))
+        await asyncio.sleep(0.1)
+        send(world, session, stream(102, " world"))
+        await comparing
+        send(world, session, complete(103))
+        await tab.until(lambda: tab.view("s").completes)
+        assert tab.view("s").snapshots == 1
+
+
 async def test_39_what_a_dead_run_showed_but_never_saved_goes_away_after_recovery(world: World) -> None:
     session = await in_db(world.session)("s")
     async with world.tab() as tab:
