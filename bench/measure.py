@@ -12,6 +12,7 @@ from tests.server import ROOT
 from .clients import HTTPConn, WSClient, now, raw_get, raw_post
 from .numbers import busy_seconds, summary, usage
 from .target import Chat, Halo, Turn, kind_of
+from .throttle import held
 
 QUICK = "hello [[fake tokens=20]]"
 LOAD = "hello [[fake tokens=200]]"
@@ -113,8 +114,13 @@ async def first_delta(halo: Halo, *, turns: int = 60) -> dict[str, Any]:
     return out
 
 
-async def throughput(halo: Halo, *, sessions: int = 50, each: int = 10) -> dict[str, Any]:
-    """`sessions` sessions, `each` turns of 200 tokens at zero delay in each, all at once."""
+async def throughput(
+    halo: Halo, *, sessions: int = 50, each: int = 10, engine_share: float | None = None
+) -> dict[str, Any]:
+    """`sessions` sessions, `each` turns of 200 tokens at zero delay in each, all at once.
+
+    engine_share: of a core, all that each engine process gets.
+    """
     ceiling = await straight(halo.llm, LOAD, 20, 10)
     async with halo.running():
         workspace = await halo.open_folder(halo.work / f"throughput-{sessions}")
@@ -129,7 +135,8 @@ async def throughput(halo: Halo, *, sessions: int = 50, each: int = 10) -> dict[
                 results.append(await chat.turn(LOAD, timeout=120))
 
         before, busy = [usage(process.pid) for process in halo.processes], busy_seconds()
-        async with Prober(halo.base) as prober:
+        engines = () if engine_share is None else [process.pid for process in halo.processes[1:]]
+        async with Prober(halo.base) as prober, held(engines, engine_share or 1.0):
             begun = now()
             ends = await asyncio.gather(*(work(chat) for chat in chats), return_exceptions=True)
             wall = now() - begun

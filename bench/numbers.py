@@ -50,9 +50,13 @@ def usage(pid: int) -> dict[str, float]:
     """Resident memory (MB) and CPU seconds of one process."""
     roll = Path("/proc", str(pid), "smaps_rollup").read_text()
     sizes = dict(re.findall(r"^(Rss|Pss):\s+(\d+)", roll, re.M))
+    return {"rss_mb": round(int(sizes["Rss"]) / 1024, 1), "cpu_s": round(cpu_seconds(pid), 2)}
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU seconds of one process so far, in steps of the kernel's tick (10 ms)."""
     stat = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
-    ticks = int(stat[11]) + int(stat[12])
-    return {"rss_mb": round(int(sizes["Rss"]) / 1024, 1), "cpu_s": round(ticks / os.sysconf("SC_CLK_TCK"), 2)}
+    return (int(stat[11]) + int(stat[12])) / float(os.sysconf("SC_CLK_TCK"))
 
 
 def busy_seconds() -> float:

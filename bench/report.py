@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .throttle import ENGINE_SHARE
+
 HEAD = """# Benchmarks
 
 `make bench` starts a real server and a fake model server on loopback and measures. Client, fake and server share one
@@ -35,9 +37,10 @@ def render(result: dict[str, Any]) -> str:
 
 
 SCALED = """
-Scaled mode (PostgreSQL, Redis, a web process) did {one} turns/s with one engine process and {two} with two. Client,
-fake and database share the cores, which were {busy} % busy already with one. So the table counts what the busiest
-engine had to do: its CPU seconds for the same turns, alone and with another beside it.
+Scaled mode (PostgreSQL, Redis, a web process) did {one} turns/s with one engine process and {two} with two: client,
+fake and database share the cores, which were {busy} % busy already with one. What a second engine adds shows where
+engines are what is short: with each held to {share} of a core (`bench/throttle.py`), one did {held_one} turns/s and two
+{held_two}. That is the row of the table.
 """
 
 FOOT = """
@@ -87,7 +90,7 @@ def figures(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
         pick(result, "history", "list_first_page_ms", "median"),
         False,
     )
-    yield "turns one engine process can carry, with two / with one", 1.2, capacity(result), True
+    yield "turns/s with two engine processes / with one, each held to a part of a core", 1.5, gain(result), True
     yield "CPU per turn of 200 tokens, one process (ms)", 20, cpu_per_turn(result), False
     yield (
         "watch 26,000 files, subscribe to answer, median (ms)",
@@ -124,20 +127,27 @@ def engine(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
     yield "streams read and folded, slowest family (MB/s of CPU)", 30, pick(result, "sse", "slowest"), True
 
 
-def capacity(result: dict[str, Any]) -> Any:
-    """How much less the busiest engine has to do for the same turns when there are two of them."""
-    spent = [pick(result, "scaled", engines, "cpu_s_of_each") for engines in ("1", "2")]
-    if not all(isinstance(each, list) for each in spent):
-        return spent[0]
-    one, two = (max(each[1:]) for each in spent)  # the first is the web process
-    return round(one / two, 2)
+def gain(result: dict[str, Any]) -> Any:
+    """How many times the turns of one engine process two of them do, where engines are what is short."""
+    one, two = (pick(result, "scaled", "held", engines, "turns_per_s") for engines in ("1", "2"))
+    return round(two / one, 2) if isinstance(one, float) and isinstance(two, float) else one
 
 
 def scaled(result: dict[str, Any]) -> str:
-    one, two = (result.get("scaled", {}).get(engines) for engines in ("1", "2"))
-    if not one or not two:
+    found = result.get("scaled", {})
+    if "held" not in found:
         return ""
-    return SCALED.format(one=one["turns_per_s"], two=two["turns_per_s"], busy=round(one["machine_busy"] * 100))
+    one, two = found["1"], found["2"]
+    held_one, held_two = (found["held"][engines]["turns_per_s"] for engines in ("1", "2"))
+    busy = round(one["machine_busy"] * 100)
+    return SCALED.format(
+        one=one["turns_per_s"],
+        two=two["turns_per_s"],
+        busy=busy,
+        held_one=held_one,
+        held_two=held_two,
+        share=ENGINE_SHARE,
+    )
 
 
 def max_of(value: Any) -> Any:

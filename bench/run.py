@@ -27,6 +27,7 @@ from .files import files
 from .repository import repository
 from .tables import tables
 from .target import Halo
+from .throttle import ENGINE_SHARE
 
 STEPS = (
     *("boot", "first_delta", "throughput", "fan_out", "history", "scaled"),
@@ -72,10 +73,10 @@ def psql(*command: str) -> None:
 
 
 async def scaled(work: Path, llm: str, quick: bool) -> dict[str, Any]:
-    """Throughput with one and with two engine processes beside one web process."""
+    """Throughput with one and with two engine processes beside one web process: at full speed, and held back."""
     if not (listens(5432) and listens(6379)):
         return {"skipped": "PostgreSQL or Redis does not listen on loopback"}
-    out: dict[str, Any] = {}
+    out: dict[str, Any] = {"held": {}}
     for engines in (1, 2):
         name = f"halo_bench_{os.getpid()}_{engines}"
         psql("-c", f"CREATE DATABASE {name}")
@@ -84,7 +85,10 @@ async def scaled(work: Path, llm: str, quick: bool) -> dict[str, Any]:
         halo = Halo(folder, llm, port=free_port(), scaled=engines, database=DATABASE.format(name=name), redis=REDIS)
         try:
             await prepare_scaled(halo)
-            out[str(engines)] = await measure.throughput(halo, sessions=50, each=2 if quick else 12)
+            out[str(engines)] = await measure.throughput(halo, each=2 if quick else 12)
+            out["held"][str(engines)] = await measure.throughput(
+                halo, each=2 if quick else 12, engine_share=ENGINE_SHARE
+            )
         finally:
             await halo.stop()
             psql("-c", f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")

@@ -7,6 +7,7 @@ CancelledError.
 import asyncio
 import contextvars
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -71,9 +72,14 @@ def _hang_up() -> None:
     connection.close()  # looked up here, in the thread whose connection it is
 
 
+IDLE = 1.0  # seconds after which a connection is asked whether it still works
+_used = threading.local()  # .at: monotonic, end of this thread's last unit
+
+
 def _fresh(unit: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     # Health checks of Django fire per request only; a lasting thread must drop a connection the server closed.
-    if not connection.in_atomic_block:
+    idle = time.monotonic() - getattr(_used, "at", 0.0) > IDLE
+    if not connection.in_atomic_block and (idle or connection.errors_occurred):
         close_old_connections()
     try:
         return unit(*args, **kwargs)
@@ -82,6 +88,8 @@ def _fresh(unit: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if _is_outage(error):
             raise _mapped(error) from error
         raise
+    finally:
+        _used.at = time.monotonic()
 
 
 def in_transaction(unit: Callable[P, T]) -> Callable[P, T]:

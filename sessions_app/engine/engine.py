@@ -6,8 +6,9 @@ A wake-up is only a hint. A scan every 2 s finds queues nobody was woken for and
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -24,10 +25,10 @@ from ..goals import actions as goals
 from ..transcripts.follow import Follower
 from . import kept_trees, manual_compact, recovery
 from .intake import claim_and_drain
-from .lease import RENEW_EVERY, Lease, LeaseLost, renew, waiting_sessions
+from .lease import RENEW_EVERY, Lease, LeaseLost, renew, waiting_sessions, what_waits
 from .run import Run, RunClosed, fail, run_rounds
 from .turn import take_turn
-from .values import Abort
+from .values import Abort, Batch, Facts
 
 log = logging.getLogger("halo.engine")
 
@@ -122,21 +123,19 @@ class Engine:
 
     async def _start(self, key: int) -> None:
         try:
-            claimed = await self.threads.run_for(key, claim_and_drain, key, self.runner)
-            compaction = None if claimed else await self.threads.run_for(key, manual_compact.claim, key)
+            claimed = await self.threads.run_for(key, next_work, key, self.runner)
         except HaloError as error:  # the scan tries again
             log.warning("could not claim session %d: %s", key, error)
             return
-        taken = claimed or compaction
-        if taken is None:
+        if claimed is None:
             return
         crashpoint("claim.after")
-        facts, batch = taken
+        (facts, batch), work = claimed
         run = Run(facts, batch, self.threads, self.several_processes)
         self.runs[key] = run
         self._again.discard(key)
         try:
-            await (run_rounds(run, take_turn) if claimed else manual_compact.run_compaction(run))
+            await work(run)
         except LeaseLost:
             log.warning("session %s is run by somebody else now", facts.sid)
         except RunClosed:
@@ -260,6 +259,25 @@ class Engine:
                 task.cancel()
         await self.threads.run(recovery.hand_back, {key: run.lease.epoch for key, run in runs.items()})
         await self.transcripts.flush()
+
+
+Work = Callable[[Run], Coroutine[Any, Any, None]]
+
+
+def next_work(key: int, runner: str) -> tuple[tuple[Facts, Batch], Work] | None:
+    """Take the session for what it is to do next; None = nothing, or somebody else was faster."""
+    waiting = what_waits(key, runner)
+    if waiting is None:
+        return None
+    if waiting == manual_compact.COMPACT:
+        claimed, work = manual_compact.claim(key), manual_compact.run_compaction
+    else:
+        claimed, work = claim_and_drain(key, runner), _take_turns
+    return None if claimed is None else (claimed, work)
+
+
+async def _take_turns(run: Run) -> None:
+    await run_rounds(run, take_turn)
 
 
 def _patience(workspaces: Collection[str]) -> dict[str, float]:

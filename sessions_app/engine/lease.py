@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import BooleanField, Case, Exists, F, OuterRef, Q, When
+from django.db.models import BooleanField, Case, Exists, F, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from halo_site.lib.prepared import Param, Select, Update
@@ -102,15 +102,28 @@ def something_waits(session_key: int) -> bool:
     return bool(_QUEUED.rows(session=session_key))
 
 
-def waiting_sessions(runner: str = "") -> Iterable[int]:
-    """Sessions with a queue that nobody runs, or to be compacted: what a lost wake-up left behind.
-
-    runner: of a terminal process, which looks after its own trees only.
-    """
+def _waiting(runner: str | Param) -> "QuerySet[Session]":
+    """Sessions that nobody runs and somebody should. runner: of a terminal process, which runs its own trees only."""
     waiting = Exists(Entry.objects.filter(queued(OuterRef("pk"))))
     wanted = Q(waiting, parked_at=None) | Q(activity="compact")
-    rows = Session.objects.filter(wanted, lease_owner=None, archived_at=None, runner=runner)
-    return rows.order_by("updated_at").values_list("pk", flat=True)[:200]
+    return Session.objects.filter(wanted, lease_owner=None, archived_at=None, runner=runner)
+
+
+def waiting_sessions(runner: str = "") -> Iterable[int]:
+    """Sessions with a queue that nobody runs, or to be compacted: what a lost wake-up left behind."""
+    return _waiting(runner).order_by("updated_at").values_list("pk", flat=True)[:200]
+
+
+_WAITS = Select(lambda: _waiting(Param("runner")).filter(pk=Param("key")).values_list("activity"))
+
+
+def what_waits(session_key: int, runner: str = "") -> str | None:
+    """What a free session is to do next: "compact", or "" for its queue; None = nothing, or somebody does it.
+
+    A look without a lock, so that all but one of the engines that were woken go away cheaply.
+    """
+    found = _WAITS.first(key=session_key, runner=runner)
+    return None if found is None else found[0]
 
 
 _CLAIM = Update(

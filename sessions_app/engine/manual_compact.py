@@ -81,16 +81,11 @@ def cancel(session: Session) -> bool:
     return True
 
 
+@in_light_transaction  # lost with the power, the wish is still there
 def claim(session_key: int) -> tuple[Facts, Batch] | None:
     """Take a free session that is to be compacted; None = it is not, or somebody else has it."""
-    wanted = Session.objects.filter(pk=session_key, activity=COMPACT, lease_owner=None, runner="")
-    return _claim(session_key) if wanted.exists() else None
-
-
-@in_light_transaction  # lost with the power, the wish is still there
-def _claim(session_key: int) -> tuple[Facts, Batch] | None:
     running = Turn.objects.filter(session=OuterRef("pk"), status=Turn.Status.RUNNING)
-    free = Session.objects.filter(~Exists(running), pk=session_key, activity=COMPACT, lease_owner=None)
+    free = Session.objects.filter(~Exists(running), pk=session_key, activity=COMPACT, lease_owner=None, runner="")
     taken = free.filter(archived_at=None).update(
         lease_owner=this_owner(),
         lease_epoch=F("lease_epoch") + 1,

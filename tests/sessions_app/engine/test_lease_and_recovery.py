@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from halo_site.lib.access_level import Access
@@ -13,9 +15,10 @@ from sessions_app.engine import owner as owners
 from sessions_app.engine import recovery
 from sessions_app.engine.access import present_level
 from sessions_app.engine.context import load_context
+from sessions_app.engine.engine import next_work
 from sessions_app.engine.history import NOT_RUN, OUTCOME_UNKNOWN
 from sessions_app.engine.intake import claim_and_drain, drain
-from sessions_app.engine.lease import LeaseLost, renew, waiting_sessions
+from sessions_app.engine.lease import LeaseLost, renew, waiting_sessions, what_waits
 from sessions_app.engine.queue import queue_items
 from sessions_app.engine.store import begin_call, save_progress, save_reply
 from sessions_app.engine.turn_end import end_turn
@@ -42,6 +45,25 @@ def test_20_a_claimed_session_cannot_be_claimed_again(say: Say):
     key = say("hello").session_key
     assert claim_and_drain(key)
     assert claim_and_drain(key) is None
+
+
+def test_a_session_that_somebody_runs_is_looked_at_once_without_a_lock(say: Say):
+    key = say("hello").session_key
+    assert what_waits(key) == ""
+    assert claim_and_drain(key)
+    with CaptureQueriesContext(connection) as looked:
+        assert next_work(key, "") is None
+    (query,) = looked.captured_queries
+    assert query["sql"].startswith("SELECT")
+    assert "FOR UPDATE" not in query["sql"]
+
+
+def test_a_claim_loads_what_it_needs_of_the_session_at_once(say: Say):
+    key = say("hello").session_key
+    with CaptureQueriesContext(connection) as asked:
+        assert claim_and_drain(key)
+    deferred = [q["sql"] for q in asked.captured_queries if q["sql"].endswith("LIMIT 21")]  # what `get()` asks
+    assert deferred == []
 
 
 def test_an_empty_queue_is_not_claimed(say: Say):
