@@ -90,7 +90,7 @@ def inside(machine, bubblewrap) -> Run:
         *,
         workspace: Path | None = None,
         level: Access = Access.WORKSPACE,
-        timeout: float = 20.0,
+        timeout: float = 60.0,  # seconds; for a busy machine
         limit: int = 1_000_000,
     ) -> Outcome:
         async with sandbox.cell(workspace or machine.workspace, level, session_id="s") as made:

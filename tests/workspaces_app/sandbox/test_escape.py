@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -314,29 +314,36 @@ async def test_S4_a_repository_that_would_run_something_is_set_aside(machine, in
 
 
 async def test_S8_nothing_is_left_when_the_call_ends(inside):
-    began = time.monotonic()
-    outcome = await inside("setsid -f sleep 71.5; (setsid sleep 71.5 &) ; nohup sleep 71.5 & sleep 0.1; echo done")
-    assert outcome.stdout == b"done\n"
-    assert time.monotonic() - began < 3
-    async with asyncio.timeout(2):
-        while _running("71.5"):
-            await asyncio.sleep(0.01)
+    nap = unique_nap()
+    outcome = await inside(f"setsid -f {nap}; (setsid {nap} &) ; nohup {nap} & sleep 0.1; echo done")
+    assert (outcome.ended, outcome.stdout) == ("exit", b"done\n"), "it did not wait for them"
+    await all_gone(nap)
 
 
 async def test_S8_a_command_that_ignores_TERM_ends_with_its_time(inside):
-    began = time.monotonic()
-    outcome = await inside("trap '' TERM INT HUP; echo here; sleep 72.5; sleep 72.5", timeout=0.5)
+    nap = unique_nap()
+    async with asyncio.timeout(60):
+        outcome = await inside(f"trap '' TERM INT HUP; echo here; {nap}; {nap}", timeout=2)
     assert (outcome.ended, outcome.stdout) == ("timeout", b"here\n")
-    assert time.monotonic() - began < 3.5
-    assert not _running("72.5")
+    await all_gone(nap)
 
 
 async def test_S8_a_fork_bomb_stays_small(inside):
-    began = time.monotonic()
-    outcome = await inside("bomb() { bomb | bomb & }; bomb; sleep 30", timeout=1)
+    nap = unique_nap()
+    most = 0
+
+    async def count() -> None:
+        nonlocal most
+        while True:
+            most = max(most, await asyncio.to_thread(_running, nap))
+
+    counting = asyncio.create_task(count())
+    async with asyncio.timeout(60):
+        outcome = await inside(f"bomb() {{ bomb | bomb & }}; bomb; {nap}", timeout=2)
+    counting.cancel()
     assert outcome.ended in ("timeout", "full", "exit", "limit")
-    assert time.monotonic() - began < 4
-    assert _tasks() < 600
+    assert 0 < most < 2 * limits.MAX_PROCESSES
+    await all_gone(nap)
 
 
 async def test_S8_many_processes_are_refused_not_started(inside):
@@ -347,18 +354,18 @@ async def test_S8_many_processes_are_refused_not_started(inside):
 
 
 async def test_S8_a_memory_hog_is_ended(inside):
-    began = time.monotonic()
-    outcome = await inside("python3 -c \"b = [bytearray(b'x') * (1 << 28) for i in range(20)]; print('got it')\"")
-    assert outcome.ended != "exit" or outcome.code != 0
+    hog = "python3 -c \"b = [bytearray(b'x') * (1 << 28) for i in range(20)]; print('got it')\""
+    outcome = await inside(hog, timeout=300)
+    assert outcome.ended in ("limit", "exit"), "by its memory, not by its time"
+    assert outcome.code != 0
     assert b"got it" not in outcome.stdout
-    assert time.monotonic() - began < 10
 
 
 async def test_S8_memory_is_counted_over_all_processes(machine, monkeypatch, inside):
     """Without control groups: seven processes of 400 MiB each."""
     monkeypatch.setattr(limits, "_parents", lambda: ())
-    one = "import time; b = bytearray(b'x') * (400 << 20); time.sleep(20)"
-    outcome = await inside(f'for i in 1 2 3 4 5 6 7; do python3 -c "{one}" & done; wait; echo all')
+    one = "import time; b = bytearray(b'x') * (400 << 20); time.sleep(600)"
+    outcome = await inside(f'for i in 1 2 3 4 5 6 7; do python3 -c "{one}" & done; wait; echo all', timeout=300)
     assert outcome.ended == "limit"
 
 
@@ -397,18 +404,26 @@ async def test_S7_the_next_program_is_tried_when_the_first_does_not_work(machine
     assert probe.probe([str(broken), *real]).program == real[0]
 
 
-def _running(marker: str) -> bool:
+def unique_nap() -> str:
+    """A command that outlasts every test and that no other test, or suite beside this one, runs."""
+    return f"sleep 600.{uuid.uuid4().int % 10**12:012}"
+
+
+async def all_gone(nap: str) -> None:
+    async with asyncio.timeout(60):
+        while await asyncio.to_thread(_running, nap):
+            await asyncio.sleep(0.01)
+
+
+def _running(nap: str) -> int:
+    """How many processes have this number in their command line."""
+    marker, count = nap.split()[1].encode(), 0
     for place in Path("/proc").iterdir():
         try:
-            if place.name.isdigit() and marker.encode() in (place / "cmdline").read_bytes():
-                return True
+            count += place.name.isdigit() and marker in (place / "cmdline").read_bytes()
         except OSError:
             continue
-    return False
-
-
-def _tasks() -> int:
-    return sum(1 for place in Path("/proc").iterdir() if place.name.isdigit())
+    return count
 
 
 def test_the_trial_leaves_nothing_behind_and_no_vanished_socket_spoils_it(machine, monkeypatch):
@@ -421,7 +436,7 @@ def test_the_trial_leaves_nothing_behind_and_no_vanished_socket_spoils_it(machin
 
 
 async def test_S3_what_a_long_command_plants_in_the_root_folder_is_gone_long_before_it_ends(machine, inside):
-    wait = "for n in $(seq 100); do test -e AGENTS.md || break; sleep 0.1; done"
-    outcome = await inside(f"echo obey > AGENTS.md; echo fine > notes; {wait}; ls")
+    wait = "for n in $(seq 600); do test -e AGENTS.md || break; sleep 0.1; done"
+    outcome = await inside(f"echo obey > AGENTS.md; echo fine > notes; {wait}; ls", timeout=120)
     assert outcome.stdout.decode().split() == ["AGENTS.md.held", "notes"]
     assert (machine.workspace / "AGENTS.md.held").exists()
