@@ -5,7 +5,7 @@ import os
 import stat
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import PurePosixPath
 
 from halo_site.lib.access_level import Access
@@ -14,37 +14,42 @@ from halo_site.lib.errors import BadRequest, Conflict, Forbidden, NotFound, TooL
 
 from ..jail import Jail
 from ..walk import DIR, Spot
+from .version import Baseline
 
 MOST_CHECKED = 200_000  # entries
+ANY_STATE = Baseline()
 
 
-def remove(jail: Jail, path: str) -> bool:
+def remove(jail: Jail, path: str, base: Baseline = ANY_STATE) -> bool:
     """A file, a link (not what it points to) or a folder with all that is in it. False = there was nothing.
 
     Below full access a folder that holds a control file stays as it is (SECURITY-BAR S3).
-    Raises Forbidden for the root and where the caller may not write.
+    Raises Forbidden for the root and where the caller may not write, Conflict when it is not as in `base`.
     """
     jail.check_writable(path)
     try:
         with jail.errors(path), jail.spot(path, writing=True, keep_link=True) as spot:
             if spot.name == ".":
                 raise Forbidden("Cannot delete project root")
-            found = os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
-            if stat.S_ISDIR(found.st_mode):
-                _check_below(jail, spot)
-                _remove_tree(spot)
-            else:
-                os.unlink(spot.name, dir_fd=spot.folder)
+            with _locked(spot.folder if base.given else None):
+                found = os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
+                base.check(spot, found)
+                if stat.S_ISDIR(found.st_mode):
+                    _check_below(jail, spot)
+                    _remove_tree(spot)
+                else:
+                    os.unlink(spot.name, dir_fd=spot.folder)
             os.fsync(spot.folder)
     except NotFound:
         return False
     return True
 
 
-def move(jail: Jail, old: str, new: str) -> None:
+def move(jail: Jail, old: str, new: str, base: Baseline = ANY_STATE) -> None:
     """Give a file, link or folder another name or place; missing folders above the new one are made.
 
-    Raises Conflict when the new name is taken, NotFound, BadRequest (a folder into itself), Forbidden.
+    Raises Conflict when the new name is taken or the old one is not as in `base`, NotFound, BadRequest (a folder into
+    itself), Forbidden.
     """
     source, target = _composed(old), _composed(new)
     if source == PurePosixPath():
@@ -56,14 +61,37 @@ def move(jail: Jail, old: str, new: str) -> None:
         if here.name == ".":
             raise Forbidden("Cannot move project root")
         found = os.stat(here.name, dir_fd=here.folder, follow_symlinks=False)
+        base.check(here, found)  # before folders are made for the new name
         if stat.S_ISDIR(found.st_mode):
             _check_below(jail, here)
-        with jail.errors(new), jail.spot(new, create=True, keep_link=True) as there, folder_lock(there.folder):
+        with (
+            jail.errors(new),
+            jail.spot(new, create=True, keep_link=True) as there,
+            _locked(there.folder, here.folder if base.given else None),
+        ):
+            if base.given:
+                found = os.stat(here.name, dir_fd=here.folder, follow_symlinks=False)
+                base.check(here, found)
             if not _free(there, here, found):
                 raise Conflict(f"{new} already exists")
             os.rename(here.name, there.name, src_dir_fd=here.folder, dst_dir_fd=there.folder)
             os.fsync(there.folder)
         os.fsync(here.folder)
+
+
+@contextmanager
+def _locked(*folders: int | None) -> Iterator[None]:
+    """Other writers keep out of these folders; None is passed over. In one order, so that two moves never wait for
+    each other, and once for a folder that is named twice."""
+    by_inode: dict[tuple[int, int], int] = {}
+    for folder in folders:
+        if folder is not None:
+            found = os.fstat(folder)
+            by_inode[found.st_dev, found.st_ino] = folder
+    with ExitStack() as stack:
+        for inode in sorted(by_inode):
+            stack.enter_context(folder_lock(by_inode[inode]))
+        yield
 
 
 def _composed(path: str) -> PurePosixPath:

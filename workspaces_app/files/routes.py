@@ -127,6 +127,7 @@ class FileRenameIn(ApiSchema):
     project_id: str | None = None
     old_path: str | None = None
     new_path: str | None = None
+    expect_mtime: Mtime = None
 
 
 class FileDoneOut(ApiSchema):
@@ -270,8 +271,9 @@ def save_raw(
     request: CallerRequest, projectId: str | None = None, path: str | None = None, expectMtime: Mtime = None
 ) -> dict[str, Any]:
     """The body is the file. With `expectMtime` or `If-Match` only over that state, as `PUT /files`."""
+    if not projectId or not path:
+        raise BadRequest("path and projectId are required")
     workspace, jail = enter(request.caller, projectId, Access.WORKSPACE)
-    path = required(path)
     base = Baseline(expectMtime, tags_of(request.headers.get("If-Match")))
     with texts():
         saved = write.save(jail, path, _body(request), base, must_exist=True)
@@ -291,11 +293,12 @@ def new_file(request: CallerRequest, body: PlaceIn) -> dict[str, Any]:
 
 @router.post("/files/rename", response=RenamedOut, summary="Rename or move a file or folder")
 def rename(request: CallerRequest, body: FileRenameIn) -> dict[str, Any]:
-    """Never onto something that is there: 409."""
+    """Never onto something that is there: 409. With `expectMtime` or `If-Match` only that state, as `PUT /files`."""
     workspace, jail = enter(request.caller, body.project_id, Access.WORKSPACE)
     old, new = required(body.old_path, "oldPath"), required(body.new_path, "newPath")
+    base = Baseline(body.expect_mtime, tags_of(request.headers.get("If-Match")))
     with texts():
-        remove.move(jail, old, new)
+        remove.move(jail, old, new, base)
     detail: dict[str, object] = {"to": new}
     audit("file.rename", actor=request.caller, target=old, workspace=workspace, request=request, detail=detail)
     return {"ok": True, "oldPath": old, "newPath": new}
@@ -329,12 +332,15 @@ def upload_files(request: CallerRequest) -> dict[str, Any]:
 
 
 @router.delete("/files", response=FileDoneOut, summary="Delete a file, or a folder with all that is in it")
-def delete(request: CallerRequest, projectId: str | None = None, path: str | None = None) -> dict[str, Any]:
-    """Fine when it is gone already."""
+def delete(
+    request: CallerRequest, projectId: str | None = None, path: str | None = None, expectMtime: Mtime = None
+) -> dict[str, Any]:
+    """Fine when it is gone already. With `expectMtime` or `If-Match` only that state, as `PUT /files`."""
     workspace, jail = enter(request.caller, projectId, Access.WORKSPACE)
     path = required(path)
+    base = Baseline(expectMtime, tags_of(request.headers.get("If-Match")))
     with texts():
-        if remove.remove(jail, path):
+        if remove.remove(jail, path, base):
             audit("file.delete", actor=request.caller, target=path, workspace=workspace, request=request)
     return {"ok": True, "path": path}
 

@@ -8,6 +8,7 @@ import hashlib
 import math
 import os
 import re
+import stat
 from dataclasses import dataclass
 
 from halo_site.lib.errors import Conflict
@@ -51,7 +52,7 @@ def same_mtime(disk: float, expected: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a save is based on. Without any mark it replaces whatever is there.
+    """What a change is based on. Without any mark it goes over whatever is there.
 
     mtime: Unix milliseconds. versions: any of them; `*` = any state, but there must be one.
     """
@@ -64,17 +65,22 @@ class Baseline:
         return self.mtime is not None or bool(self.versions)
 
     def check(self, spot: Spot, found: os.stat_result | None) -> None:
-        """Raises Conflict with the state on disk. Call it under the lock of the folder."""
+        """Raises Conflict with the state on disk. Call it under the lock of the folder.
+
+        found: of the name itself, links not followed. Folders and links have a time, but no version.
+        """
         if not self.given:
             return
         if found is None:
             raise Conflict("conflict", mtime=None, size=None, version=None)
-        handle = open_regular(spot)
-        try:
-            found = os.fstat(handle)
-            version = version_of(handle, found) if self.versions else None
-        finally:
-            os.close(handle)
+        version = None
+        if stat.S_ISREG(found.st_mode):
+            handle = open_regular(spot)
+            try:
+                found = os.fstat(handle)
+                version = version_of(handle, found) if self.versions else None
+            finally:
+                os.close(handle)
         fits = self.mtime is None or same_mtime(milliseconds(found), self.mtime)
         if fits and (not self.versions or "*" in self.versions or version in self.versions):
             return

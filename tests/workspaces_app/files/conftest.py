@@ -34,11 +34,12 @@ class Files:
         kind = "application/octet-stream"
         return self.browser.put("/api/files/raw", data, kind, query_params=asked, headers=headers or {})
 
-    def post(self, route: str, **body: Any) -> Any:
-        return self.browser.post(f"/api/{route}", {"projectId": str(self.root), **body})
+    def post(self, route: str, headers: dict[str, str] | None = None, **body: Any) -> Any:
+        return self.browser.post(f"/api/{route}", {"projectId": str(self.root), **body}, headers=headers or {})
 
-    def delete(self, path: str) -> Any:
-        return self.browser.delete("/api/files", query_params={"projectId": str(self.root), "path": path})
+    def delete(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Any:
+        asked = {"projectId": str(self.root), "path": path, **query}
+        return self.browser.delete("/api/files", query_params=asked, headers=headers or {})
 
     def as_level(self, level: str) -> "Files":
         user = User.objects.create_user(f"{level}-member")

@@ -4,11 +4,12 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from halo_site.lib.errors import Conflict, HaloError, StorageFull
-from workspaces_app.files.remove import remove
+from halo_site.lib.errors import Conflict, HaloError, NotFound, StorageFull
+from workspaces_app.files.remove import move, remove
 from workspaces_app.files.version import Baseline
 from workspaces_app.files.write import save
 from workspaces_app.jail import Jail
@@ -90,6 +91,7 @@ def test_the_raw_save_follows_its_table(files: Files, outside):
     )
     again = files.put_raw("a.bin", b"again", expectMtime=repr(stale.json()["mtime"]))
     assert again.status_code == 200
+    assert files.put_raw("", b"x").json() == {"error": "path and projectId are required"}
     assert files.put_raw("gone.bin", b"x").json() == {"error": "File not found"}
     assert files.put_raw("no/such/gone.bin", b"x").status_code == 404
     assert files.put_raw("folder", b"x").json() == {"error": "Path is a directory"}
@@ -217,6 +219,78 @@ def test_a_delete_takes_a_folder_with_all_in_it_and_nothing_behind_its_links(fil
         answer = files.delete(root)
         assert (answer.status_code, answer.json()) == (403, {"error": "Cannot delete project root"})
     assert files.delete("../outside").status_code == 403
+
+
+@pytest.mark.parametrize("act", ["delete", "rename"])
+def test_what_somebody_changed_since_is_neither_deleted_nor_renamed(files: Files, act):
+    def attempt(path: str, headers: dict[str, str] | None = None, **base: Any) -> Any:
+        if act == "delete":
+            return files.delete(path, headers, **base)
+        return files.post("files/rename", headers, oldPath=path, newPath=f"new/{path}", **base)
+
+    for name in ("a.txt", "b.txt"):
+        (files.root / name).write_text("theirs")
+        os.utime(files.root / name, (5, 5))
+    seen = files.get("files/stat", path="a.txt")
+    (files.root / "a.txt").write_text("changed by the agent")
+    os.utime(files.root / "a.txt", (9, 9))
+
+    for answer in (
+        attempt("a.txt", expectMtime=seen.json()["modifiedAt"]),
+        attempt("a.txt", {"if-match": seen["ETag"]}),
+    ):
+        assert answer.status_code == 409
+        assert answer.json()["error"] == "conflict"
+        assert (answer.json()["mtime"], answer.json()["size"]) == (9000, len("changed by the agent"))
+    assert (files.root / "a.txt").read_text() == "changed by the agent"
+    assert not (files.root / "new").exists()
+
+    now = files.get("files/stat", path="a.txt")
+    assert attempt("a.txt", {"if-match": now["ETag"]}, expectMtime=now.json()["modifiedAt"]).status_code == 200
+    assert attempt("b.txt", expectMtime=5000).status_code == 200
+    assert not (files.root / "a.txt").exists()
+    assert not (files.root / "b.txt").exists()
+
+
+def test_a_folder_and_a_link_are_deleted_only_as_they_were_seen(files: Files):
+    (files.root / "folder").mkdir()
+    (files.root / "folder" / "x").touch()
+    os.symlink("folder/x", files.root / "link")
+    os.utime(files.root / "folder", (5, 5))
+    os.utime(files.root / "link", (6, 6), follow_symlinks=False)
+    for name, seconds in (("folder", 5), ("link", 6)):
+        stale = files.delete(name, expectMtime=1)
+        assert (stale.status_code, stale.json()["mtime"], stale.json()["version"]) == (409, seconds * 1000, None)
+        assert files.delete(name, {"if-match": '"a-version"'}).status_code == 409
+        assert os.path.lexists(files.root / name)
+        assert files.delete(name, expectMtime=seconds * 1000).status_code == 200
+    assert list(files.root.iterdir()) == []
+    assert files.delete("folder", expectMtime=1).json() == {"ok": True, "path": "folder"}, "it is gone, as was wanted"
+
+
+def test_of_two_moves_on_one_baseline_one_wins_and_none_waits_for_ever(tmp_path):
+    """In opposite directions between two folders: each needs the locks of both."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / folder).write_text(folder)
+    os.utime(tmp_path / "one" / "one", (5, 5))
+    os.utime(tmp_path / "two" / "two", (5, 5))
+    jail, base, moved = Jail(tmp_path, confined=True), Baseline(mtime=5000.0), []
+
+    def swap(old: str, new: str) -> None:
+        with suppress(NotFound, Conflict):
+            move(jail, old, new, base)
+            moved.append(old)
+
+    pairs = [("one/one", "two/one"), ("two/two", "one/two")] * 4
+    threads = [threading.Thread(target=swap, args=pair) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert sorted(moved) == ["one/one", "two/two"]
+    assert (tmp_path / "two/one").read_text() == "one"
+    assert (tmp_path / "one/two").read_text() == "two"
 
 
 def test_D2_a_folder_that_becomes_a_link_meanwhile_is_not_emptied(tmp_path):

@@ -155,6 +155,8 @@ export interface paths {
         /**
          * List Agent Sessions
          * @description The sessions that one agent runs, at any depth, archived ones too; newest first.
+         *
+         *     `source`: only those that began so (`explorer`, `delegated`).
          */
         get: operations["sessions_app_api_list_agent_sessions"];
         put?: never;
@@ -166,6 +168,8 @@ export interface paths {
         /**
          * Delete Agent Sessions
          * @description Every session of the agent in the workspace, each with all descendants; only with `all=1`.
+         *
+         *     `source`: as for the list.
          */
         delete: operations["sessions_app_api_delete_agent_sessions"];
         options?: never;
@@ -275,7 +279,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Log in; without a user name as admin */
+        /**
+         * Log in; without a user name as admin
+         * @description A request without a body is a wrong password like any other, and counted.
+         */
         post: operations["halo_site_login_api_log_in"];
         delete?: never;
         options?: never;
@@ -547,7 +554,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a file, or a folder with all that is in it
-         * @description Fine when it is gone already.
+         * @description Fine when it is gone already. With `expectMtime` or `If-Match` only that state, as `PUT /files`.
          */
         delete: operations["workspaces_app_files_routes_delete"];
         options?: never;
@@ -654,7 +661,7 @@ export interface paths {
         put?: never;
         /**
          * Rename or move a file or folder
-         * @description Never onto something that is there: 409.
+         * @description Never onto something that is there: 409. With `expectMtime` or `If-Match` only that state, as `PUT /files`.
          */
         post: operations["workspaces_app_files_routes_rename"];
         delete?: never;
@@ -2216,6 +2223,8 @@ export interface components {
         };
         /** FileRenameIn */
         FileRenameIn: {
+            /** Expectmtime */
+            expectMtime?: number | null;
             /** Newpath */
             newPath?: string | null;
             /** Oldpath */
@@ -4079,6 +4088,7 @@ export interface operations {
         parameters: {
             query?: {
                 projectId?: string | null;
+                source?: string;
                 cursor?: string;
                 limit?: number;
             };
@@ -4147,6 +4157,7 @@ export interface operations {
         parameters: {
             query?: {
                 projectId?: string | null;
+                source?: string;
                 all?: string;
             };
             header?: never;
@@ -4432,9 +4443,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["LoginIn"];
+                "application/json": components["schemas"]["LoginIn"] | null;
             };
         };
         responses: {
@@ -5016,6 +5027,7 @@ export interface operations {
             query?: {
                 projectId?: string | null;
                 path?: string | null;
+                expectMtime?: number | null;
             };
             header?: never;
             path?: never;
