@@ -15,7 +15,7 @@ from workspaces_app.access import CallerRequest, open_workspace
 from . import agent_actions as actions
 from . import tools
 from .disabled import disabled_in
-from .item_places import find_place
+from .item_places import check_item_id, find_place
 from .mcp_api import router as mcp_router
 from .prompt_preview import preview
 from .providers.registry import list_providers
@@ -229,6 +229,7 @@ def get_prompt(
     workingDir: str = "",
 ) -> dict[str, Any]:
     """Needs full access: the person's profile and parameters of the agent are part of it."""
+    check_item_id("agent", agent_id)
     workspace, _ = open_workspace(request.caller, projectId, Access.FULL)
     worn = preview(
         Path(workspace.path),

@@ -62,8 +62,7 @@ def find_place(
     caller: Caller, kind: Kind, item_id: str, scope: str | None, project_id: str | None, *, writing: bool = False
 ) -> Place:
     """scope: "" or None = the folder that serves the id. Raises BadRequest, NotFound, Forbidden."""
-    if not is_item_id(item_id):
-        raise BadRequest(f"Invalid {kind} id")
+    check_item_id(kind, item_id)
     for one, workspace in _scopes(caller, scope, project_id):
         place = Place(kind, one, item_id, workspace)
         if place.folder.is_dir():
@@ -71,6 +70,12 @@ def find_place(
                 check_may_write(caller, place)
             return place
     raise NotFound(f"{kind.title()} not found")
+
+
+def check_item_id(kind: Kind, item_id: str) -> None:
+    """Of a route, before anything is looked up. Raises BadRequest."""
+    if not is_item_id(item_id):
+        raise BadRequest(f"Invalid {kind} id")
 
 
 def new_place(caller: Caller, kind: Kind, name: str, scope: str | None, project_id: str | None) -> Place:

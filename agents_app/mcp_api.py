@@ -10,6 +10,7 @@ from halo_site.lib.schema import ApiSchema
 from workspaces_app.access import CallerRequest, open_workspace
 
 from .agents import locate, read_agent
+from .item_places import check_item_id
 from .mcp.states import servers_of
 
 router = Router(by_alias=True, tags=["agents"])
@@ -39,6 +40,7 @@ class McpServersOut(ApiSchema):
 
 @router.get("/agent-configs/{agent_id}/mcp", response=McpServersOut, summary="The MCP servers of an agent")
 def list_servers(request: CallerRequest, agent_id: str, projectId: str | None = None) -> dict[str, Any]:
+    check_item_id("agent", agent_id)
     workspace, level = open_workspace(request.caller, projectId)
     scope, folder = locate(Path(workspace.path), agent_id)
     agent = read_agent(Path(workspace.path), agent_id, scope, folder)

@@ -65,7 +65,7 @@ def unset(caller: Caller, scope: Scope, project_id: str | None, key: str, reques
     """DELETE: one leaf or branch of params or secrets; an undeclared one (an orphan) too."""
     workspace = place_to_write(caller, scope, project_id)
     parts = key.split(".")
-    if len(parts) < 2 or any(not name or name.startswith("__") for name in parts) or len(key) > 1000:
+    if len(parts) < 2 or any(not name or settings_store.is_refused(name) for name in parts) or len(key) > 1000:
         raise BadRequest("Invalid key")
     settings_store.delete(scope, _folder(workspace), key)
     _told(caller, scope, workspace, "settings.reset", key, request)

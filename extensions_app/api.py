@@ -90,5 +90,7 @@ def token(request: CallerRequest, id: str = "", version: str = "", mode: Literal
 
 @router.delete("/extensions/{id}", response=RemovedOut, summary="Remove an extension, a broken one too")
 def remove(request: CallerRequest, id: Path[Folder]) -> dict[str, Any]:
+    if id in (".", ".."):
+        raise BadRequest("Invalid id")
     actions.do_remove(request.caller, id, request)
     return {"ok": True}

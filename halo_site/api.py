@@ -39,6 +39,7 @@ ROUTERS = (
 
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # the escape, not a backslash before "u0000"
 INVALID_JSON = "Invalid JSON body"
+NAMED_IDS = {"agent-configs": "agent id", "skills": "skill id", "extensions": "id"}  # of folders, below these areas
 
 
 class OrjsonParser(Parser):
@@ -136,6 +137,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unknown_route(request: HttpRequest) -> HttpResponse:
+    """An id with slashes in it (`..%2F..%2Fetc`) reaches no route; one that would climb is refused by name."""
+    area, *rest = request.path_info.removeprefix("/api/").split("/")
+    if area in NAMED_IDS and {".", ".."} & set(rest):
+        return plain_error(400, f"Invalid {NAMED_IDS[area]}")
     return plain_error(404, "Not found")
 
 

@@ -96,7 +96,9 @@ def ready(request: HttpRequest) -> Status[dict[str, object]]:
 
 
 @router.post("/auth/login", response=Ok, summary="Log in; without a user name as admin")
-def log_in(request: HttpRequest, response: HttpResponse, body: LoginIn) -> Ok:
+def log_in(request: HttpRequest, response: HttpResponse, body: LoginIn | None = None) -> Ok:
+    """A request without a body is a wrong password like any other, and counted."""
+    body = body or LoginIn()
     username = account_name(request, {"username": body.username or "admin"})
     check_not_locked(request, username)
     user = authenticate(request, username=username, password=body.password)

@@ -22,6 +22,7 @@ from workspaces_app.audit import audit
 
 from . import actions
 from .commands.api import router as commands_router
+from .delegation.actions import output
 from .fork import fork
 from .goals.api import router as goals_router
 from .listing import MAX_LIMIT, NEW_SESSION, page_of, position_of
@@ -29,7 +30,7 @@ from .models import Session
 from .needs import Kind, needs_of
 from .search.api import router as search_router
 from .uploads import MAX_UPLOAD, save_upload
-from .windows import newest_window, segment, window_before
+from .windows import inputs_before, newest_window, segment, window_before
 
 router = Router(by_alias=True, tags=["sessions"])
 
@@ -232,10 +233,12 @@ def _document(session: Session) -> dict[str, Any]:
         "contextTokens": session.context_tokens,
         "totalOutputTokens": session.output_tokens,
         "archiveCount": newest.archive_count,
+        "archivedUserCount": inputs_before(session.pk, newest.before),
         "hasMore": newest.before is not None,
         "before": newest.before,
         "messages": newest.rows,
         "rawMessages": [],
+        "output": output(session.pk),
     }
     if session.parent is not None:
         document["parentSessionId"] = session.parent.sid
@@ -273,12 +276,29 @@ def _delete(request: CallerRequest, session: Session) -> Deleted:
 
 @router.get("/agent-configs/{agent_id}/sessions", response=SessionPage)
 def list_agent_sessions(
-    request: CallerRequest, agent_id: str, projectId: str | None = None, cursor: str = "", limit: Limit = 50
+    request: CallerRequest,
+    agent_id: str,
+    projectId: str | None = None,
+    source: str = "",
+    cursor: str = "",
+    limit: Limit = 50,
 ) -> HttpResponse:
-    """The sessions that one agent runs, at any depth, archived ones too; newest first."""
+    """The sessions that one agent runs, at any depth, archived ones too; newest first.
+
+    `source`: only those that began so (`explorer`, `delegated`).
+    """
+    _check_agent(agent_id)
     workspace, _ = open_workspace(request.caller, projectId)
     after = position_of(cursor) if cursor else None
-    page = page_of(workspace.pk, request.caller.user_id, agent=agent_id, archived=True, after=after, limit=limit)
+    page = page_of(
+        workspace.pk,
+        request.caller.user_id,
+        agent=agent_id,
+        source=source or None,
+        archived=True,
+        after=after,
+        limit=limit,
+    )
     return json_with_etag(request, {"sessions": page.rows, "nextCursor": page.next_cursor})
 
 
@@ -296,15 +316,21 @@ def delete_agent_session(request: CallerRequest, agent_id: str, sid: str, projec
 
 @router.delete("/agent-configs/{agent_id}/sessions", response=Deleted)
 def delete_agent_sessions(
-    request: CallerRequest, agent_id: str, projectId: str | None = None, all: str = ""
+    request: CallerRequest, agent_id: str, projectId: str | None = None, source: str = "", all: str = ""
 ) -> Deleted:
-    """Every session of the agent in the workspace, each with all descendants; only with `all=1`."""
+    """Every session of the agent in the workspace, each with all descendants; only with `all=1`.
+
+    `source`: as for the list.
+    """
+    _check_agent(agent_id)
     workspace, _ = open_workspace(request.caller, projectId, Access.WORKSPACE)
     if all != "1":
         raise BadRequest("Name a session, or ask for all of them with all=1")
     count = 0
-    found = Session.objects.filter(workspace=workspace, agent_id=agent_id).order_by("pk")  # upper ones first
-    for session in found.select_related("workspace"):
+    found = Session.objects.filter(workspace=workspace, agent_id=agent_id)
+    if source:
+        found = found.filter(source=source)
+    for session in found.order_by("pk").select_related("workspace"):  # upper ones first
         with suppress(NotFound):  # it went with one above it
             count += _delete(request, session).deleted
     return Deleted(deleted=count)
@@ -339,6 +365,11 @@ def _check_sid(sid: str) -> None:
         raise BadRequest("Invalid session id")
 
 
+def _check_agent(agent_id: str) -> None:
+    if not is_safe_id(agent_id):
+        raise BadRequest("Invalid agent id")
+
+
 def _session(
     request: CallerRequest, sid: str, project_id: str | None, need: Access = Access.READONLY, *, required: bool = False
 ) -> Session:
@@ -367,6 +398,7 @@ _BY_SID = Select(
 def _session_of(
     request: CallerRequest, agent_id: str, sid: str, project_id: str | None, need: Access = Access.READONLY
 ) -> Session:
+    _check_agent(agent_id)
     session = _session(request, sid, project_id, need, required=True)
     if session.agent_id != agent_id:
         raise NotFound("Session not found")

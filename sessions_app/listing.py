@@ -59,6 +59,7 @@ def page_of(
     *,
     parent: str | None = None,
     agent: str | None = None,
+    source: str | None = None,
     root_only: bool = False,
     archived: bool = False,
     after: Position | None = None,
@@ -66,14 +67,15 @@ def page_of(
 ) -> Page:
     """A page of sessions; without `parent` roots, followed by all their descendants.
 
-    parent: `*` = at any depth, an id = its children. agent: those of one agent, at any depth.
+    parent: `*` = at any depth, an id = its children. agent: those of one agent, at any depth. source: of
+    `Session.Source`, None = all.
     `limit` counts what is asked for, not the descendants.
     """
     limit = min(limit, MAX_LIMIT)
     kind = "agent" if agent is not None else "roots" if parent is None else "all" if parent == "*" else "children"
     place = {"before": after.updated_at, "sid": after.sid} if after is not None else {}
-    rows = _page(kind, archived, after is not None, after is not None and after.sid is None).rows(
-        workspace=workspace_key, user=user_id, parent=parent, agent=agent, limit=limit + 1, **place
+    rows = _page(kind, archived, source is not None, after is not None, after is not None and after.sid is None).rows(
+        workspace=workspace_key, user=user_id, parent=parent, agent=agent, source=source, limit=limit + 1, **place
     )
     sessions = [_Row(*row) for row in rows[:limit]]
     cursor = Position(sessions[-1].updated_at, sessions[-1].sid).encoded() if len(rows) > limit else None
@@ -90,7 +92,7 @@ def _listed(archived: bool) -> SessionQuerySet:
 
 
 @cache
-def _page(kind: str, archived: bool, continued: bool, whole_time: bool) -> Select[Session]:
+def _page(kind: str, archived: bool, sourced: bool, continued: bool, whole_time: bool) -> Select[Session]:
     """The statement for one kind of page, built once."""
 
     def build() -> QuerySet[Session, Any]:
@@ -101,6 +103,8 @@ def _page(kind: str, archived: bool, continued: bool, whole_time: bool) -> Selec
             found = found.filter(parent__sid=Param("parent"), parent__workspace=Param("workspace"))
         elif kind == "agent":
             found = found.filter(agent_id=Param("agent"))
+        if sourced:
+            found = found.filter(source=Param("source"))
         if continued:
             before = Param("before", DateTimeField())
             if whole_time:

@@ -146,6 +146,11 @@ def newest_window(session_key: int, agent_name: str, open_turn: int | None) -> N
     return Newest(rows[::-1], first, archived)
 
 
+def inputs_before(session_key: int, before: int | None) -> int:
+    """How many inputs a window leaves out: those older than its first entry; None = it is the whole log."""
+    return 0 if before is None else Entry.objects.filter(session=session_key, kind__in=INPUTS, id__lt=before).count()
+
+
 def encode_row(row: Row) -> bytes:
     """A row for a frame; one that is far too big loses the tails of its tool outputs (the windows route has them)."""
     data = orjson.dumps(row)

@@ -264,6 +264,11 @@ def put(tree: Tree, key: str, value: Any) -> None:
 # -- writing ------------------------------------------------------------------------------------------------------
 
 
+def is_refused(segment: str) -> bool:
+    """Names no part of a key may have, whoever reads or writes it."""
+    return segment.startswith("__") or segment in _REFUSED
+
+
 def check_key(key: str) -> list[str]:
     """The segments of a key that may be written: a declared `general.*`, or `<id>.params|secrets.<name>`.
 
@@ -271,7 +276,7 @@ def check_key(key: str) -> list[str]:
     """
     parts = key.split(".")
     for part in parts:
-        if not _SEGMENT.fullmatch(part) or part.startswith("__") or part in _REFUSED:
+        if not _SEGMENT.fullmatch(part) or is_refused(part):
             raise BadRequest("Invalid key")
     if parts[0] == "general":
         if key.removeprefix("general.") not in GENERAL_BY_KEY:

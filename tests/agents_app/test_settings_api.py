@@ -83,6 +83,7 @@ def test_a_workspace_shows_what_it_inherits_and_overrides(admin, space, publishe
         ({"key": "general.language", "value": "fr"}, "must be one of en-US, zh-CN"),
         ({"key": "general.evolution.triggers.pre_compact", "value": "perhaps"}, "must be true or false"),
         ({"key": "a.__proto__.b", "value": 1}, "Invalid key"),
+        ({"key": "a.params.constructor", "value": 1}, "Invalid key"),
         ({"key": "general.nothing", "value": 1}, "Invalid key"),
         ({"key": "", "value": 1}, "Invalid key"),
         ({"key": "a.params.b", "value": {"x": 1}}, "single value"),
@@ -97,6 +98,12 @@ def test_bad_values_are_refused_with_the_reason_and_nothing_is_written(admin, ho
     assert answer.status_code == 400
     assert error in answer.json()["error"]
     assert (home / "secrets/settings.yaml").read_text() == ""
+
+
+@pytest.mark.parametrize("key", ["a.__proto__.b", "a.params.constructor", "a.prototype.b", "a", "a..b", ""])
+def test_a_key_that_could_never_be_set_is_not_unset_either(admin, key):
+    answer = admin.delete("/api/settings", json.dumps({"key": key}), content_type="application/json")
+    assert (answer.status_code, answer.json()) == (400, {"error": "Invalid key"})
 
 
 def test_a_workspace_write_needs_its_workspace(admin):

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import zlib
 
 import orjson
 import pytest
@@ -15,6 +16,7 @@ from halo_site import health
 from halo_site.api import api, describe, on_database_trouble, server_error
 from halo_site.faults import log_fault
 from halo_site.login_api import router
+from halo_site.middleware.compress import coding_for
 from tests.accounts import Browser, logged_in, owner, person
 
 pytestmark = pytest.mark.django_db
@@ -244,3 +246,55 @@ def test_large_answers_are_compressed_and_small_ones_are_not():
     assert "Accept-Encoding" in plain["Vary"]
     small = browser.get("/api/auth/check", headers={"accept-encoding": "gzip"})
     assert "Content-Encoding" not in small
+    deflated = browser.get("/api/openapi.json", headers={"accept-encoding": "br, deflate"})
+    assert deflated["Content-Encoding"] == "deflate"
+    assert zlib.decompress(deflated.content) == plain.content
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip, deflate, br", "gzip"),
+        ("deflate;q=0.5, GZIP;q=0.1", "gzip"),
+        ("gzip;q=0, deflate", "deflate"),
+        ("gzip; q=0.000", None),
+        ("*", "gzip"),
+        ("*;q=0", None),
+        ("*, gzip;q=0", "deflate"),
+        ("x-gzip2", None),
+        ("identity", None),
+        ("", None),
+    ],
+)
+def test_an_answer_is_packed_only_as_the_client_takes_it(accepted, coding):
+    assert coding_for(accepted) == coding
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "text"),
+    [
+        ("get", "agent-configs/..%2F..%2Fetc/yaml", "Invalid agent id"),
+        ("get", "agent-configs/..%2Fetc/md-all", "Invalid agent id"),
+        ("get", "agent-configs/%2e%2e/md/AGENT.md", "Invalid agent id"),
+        ("get", "agent-configs/%2e%2e/mcp", "Invalid agent id"),
+        ("get", "agent-configs/a%20b/prompt", "Invalid agent id"),
+        ("get", "agent-configs/a%20b/sessions", "Invalid agent id"),
+        ("get", "agent-configs/%2e%2e/sessions/x", "Invalid agent id"),
+        ("get", "skills/x%2F..%2Fy/md", "Invalid skill id"),
+        ("get", "sessions/logs/..%2F..%2Fetc", "Invalid session id"),
+        ("delete", "agent-configs/..%2F..%2Fetc", "Invalid agent id"),
+        ("delete", "agent-configs/a%20b/sessions?all=1", "Invalid agent id"),
+        ("delete", "agent-configs/a%20b/sessions/x", "Invalid agent id"),
+        ("delete", "skills/..%2F..%2Fetc", "Invalid skill id"),
+        ("delete", "extensions/..%2F..%2Fetc", "Invalid id"),
+        ("delete", "extensions/%2e%2e", "Invalid id"),
+        ("delete", "sessions/logs/..%2F..%2Fetc", "Invalid session id"),
+    ],
+)
+def test_ids_that_could_be_a_path_are_400_by_their_name(method, path, text):
+    answer = getattr(logged_in(owner()), method)(f"/api/{path}")
+    assert (answer.status_code, answer.json()) == (400, {"error": text})
+
+
+def test_other_unknown_addresses_with_dots_are_just_not_there():
+    assert logged_in(owner()).get("/api/nothing/..%2Fx").status_code == 404

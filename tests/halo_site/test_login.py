@@ -70,6 +70,16 @@ def test_a_wrong_password_answers_401_and_nothing_else(body):
     assert "halo_token" not in answer.cookies
 
 
+@pytest.mark.parametrize("kind", ["application/json", ""])
+def test_a_login_without_a_body_is_a_wrong_password_and_counted(kind):
+    owner()
+    browser = Browser()
+    for _ in range(5):
+        answer = browser.generic("POST", "/api/auth/login", b"", kind)
+        assert (answer.status_code, answer.json()) == (401, {"error": "Invalid password"})
+    assert browser.post("/api/auth/login", {"password": PASSWORD}).status_code == 429
+
+
 @pytest.mark.parametrize("name", ["x" * 5000, "名" * 200, " ", "\u202egnp"])
 def test_odd_user_names_are_just_wrong(name):
     answer = Browser().post("/api/auth/login", {"username": name, "password": "x"})

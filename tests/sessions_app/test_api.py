@@ -236,6 +236,18 @@ def test_a_session_reads_as_one_document(shop: Shop) -> None:
     assert [row["type"] for row in document["messages"]] == ["user", "assistant"]
     assert document["messageCount"] == 2
     assert document["rawMessages"] == []
+    assert (document["output"], document["archivedUserCount"]) == ("answer", 0)
+
+
+def test_a_document_says_what_the_newest_turn_said_and_how_many_questions_its_window_leaves_out(shop: Shop) -> None:
+    session = shop.session("s")
+    shop.log(session, *["question", "answer"] * 399)
+    shop.log(session, "question", "It is blue.")
+    document = shop.get("/logs/s").json()
+    shown = sum(row["type"] == "user" for row in document["messages"])
+    assert (document["archiveCount"], document["archivedUserCount"]) == (1, 400 - shown)
+    assert shown < 400
+    assert document["output"] == "It is blue."
 
 
 def test_without_projectId_only_the_one_of_its_name_that_the_caller_sees(shop: Shop, tmp_path: Path) -> None:
@@ -364,6 +376,17 @@ def test_an_agents_sessions_are_listed_at_any_depth_and_only_its_own(shop: Shop)
     page = of_agent(shop, limit=1).json()
     assert [row["id"] for row in page["sessions"]] == ["put_away"]
     assert ids(of_agent(shop, cursor=page["nextCursor"])) == ["root>a"]
+
+
+def test_an_agents_sessions_are_listed_and_deleted_by_how_they_began(shop: Shop) -> None:
+    root = shop.session("root")
+    shop.session("root>a", parent=root, root=root, agent_id="writer", source="delegated")
+    shop.session("asked", agent_id="writer")
+    assert ids(of_agent(shop, source="delegated")) == ["root>a"]
+    assert ids(of_agent(shop, source="explorer")) == ["asked"]
+    assert ids(of_agent(shop, source="nobody")) == []
+    assert of_agent(shop, method="delete", source="delegated", all="1").json() == {"ok": True, "deleted": 1}
+    assert sorted(row.sid for row in Session.objects.all()) == ["asked", "root"]
 
 
 def test_an_agents_session_is_read_and_deleted_under_its_name_only(shop: Shop) -> None:
