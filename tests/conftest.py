@@ -22,8 +22,13 @@ if "HALO_TEST_KEEP" not in os.environ:
 for _folder in ("global", "secrets"):
     os.mkdir(os.path.join(_home, _folder), 0o700)
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
+
+# An example has no deadline: on a busy machine any of them may take longer than the 200 ms that are the default.
+hypothesis.settings.register_profile("halo", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("halo")
 
 settings.DATABASES  # noqa: B018 - reads them now, with the home above
 # Not left in the environment: xdist workers inherit it and would read the settings before this file ran.

@@ -108,7 +108,9 @@ def test_D1_nul_and_lengths_are_bad_requests(root, path):
         confined(root).write(path, b"x")
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.lists(
         st.one_of(

@@ -167,7 +167,9 @@ def test_pages_skip_and_repeat_nothing(workspace: Workspace) -> None:
     assert [len(page) for page in pages("page", len(keys))] == [len(keys)]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(text=st.text("ab cdÄ中文搜\n\"%'*", min_size=1, max_size=30), at=st.integers(0, 29), size=st.integers(1, 6))
 def test_every_part_of_a_message_finds_it(workspace: Workspace, text: str, at: int, size: int) -> None:
     with transaction.atomic():

@@ -122,7 +122,9 @@ def act(root: Path, kind: str, path: str, other: str) -> list[str]:
     return [path]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(ACTS)
 def test_hints_late_lost_or_doubled_lead_to_what_is_on_disk(tmp_path_factory, acts):
     root = tmp_path_factory.mktemp("tree")
