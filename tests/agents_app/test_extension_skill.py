@@ -132,6 +132,23 @@ def test_to_show_a_package_changes_nothing(root, tmp_path):
     assert tree(root) == before
 
 
+def test_C58_the_script_goes_back_to_an_older_version_only_when_told_and_shows_other_viewers(root, tmp_path):
+    install_zip(root, zipped(good(version="2.0.0")))
+    install_zip(root, zipped(good(id="other", extensions=[".pdb"])))
+    given = saved(tmp_path, zipped(good(version="1.0.0")))
+    shown = ext(root, "show", given).stdout.splitlines()
+    assert "Replaces: version 2.0.0, which is newer: needs --older" in shown
+    assert "Others for them: .pdb other" in shown
+    refused = ext(root, "install", given)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "error: mol-view 1.0.0 is older than 2.0.0, which is installed; --older installs it all the same\n",
+    )
+    assert scan(root).find("mol-view").manifest.version == "2.0.0"
+    assert ext(root, "install", given, "--older").stdout.endswith("Installed mol-view 1.0.0\n")
+    assert ext(root, "list").stdout.count(".pdb opens with") == 1
+
+
 HOSTILE = {ascii(name)[:30]: with_entry(name) for name in NAMES}
 HOSTILE |= {"link": with_entry("assets", b"../x", mode=0o120777), "no zip": io.BytesIO(b"words"), "empty": zipped({})}
 HOSTILE |= {"cut": io.BytesIO(zipped(good()).getvalue()[:-30])}

@@ -87,7 +87,7 @@ class FakeModelServer:
         Step().merged(step)  # complains about unknown settings now, not in the server
         self.queue.append(step)
 
-    async def wait_for(self, count: int, *, done: bool = False, seconds: float = 10.0) -> list[dict[str, Any]]:
+    async def wait_for(self, count: int, *, done: bool = False, seconds: float = 60.0) -> list[dict[str, Any]]:
         """Wait until `count` requests have come (or have been answered to their end, or dropped)."""
         async with asyncio.timeout(seconds):
             while sum(1 for request in self.requests if not done or request["ended"]) < count:
@@ -365,6 +365,8 @@ class _Answer:
         self.writer.write("\r\n".join(head).encode() + b"\r\n\r\n")
         if step.raw is not None:
             whole = await self._body(step.raw.encode("utf-8", "surrogateescape"))
+            if step.hang == "stream":
+                await self._pause(None)
         else:
             whole = await self._stream()
         if whole:

@@ -79,7 +79,7 @@ class Office:
 
         return await self.fact(look)
 
-    async def fact(self, look: Callable[[], Any], seconds: float = 20.0) -> Any:
+    async def fact(self, look: Callable[[], Any], seconds: float = 60.0) -> Any:
         """Wait until a function of the database gives something."""
         async with asyncio.timeout(seconds):
             while not (found := await self.in_db(look)):

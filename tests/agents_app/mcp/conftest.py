@@ -23,8 +23,8 @@ FAKE = Path(__file__).parents[2] / "fakes" / "mcp_server.py"
 
 
 async def until(fact: Callable[[], bool]) -> None:
-    """Polls a fact; fails after 10 s."""
-    async with asyncio.timeout(10):
+    """Polls a fact; fails after a minute."""
+    async with asyncio.timeout(60):
         while not fact():
             await asyncio.sleep(0.01)
 

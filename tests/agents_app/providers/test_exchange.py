@@ -1,11 +1,11 @@
 """Every family against the strict fake: a call, its tools, its usage."""
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
 
+from agents_app.providers.http import Limits
 from tests.fakes.model_server import FakeModelServer
 
 from .conftest import KEY, Vendor, assistant, user
@@ -130,6 +130,7 @@ async def test_connections_are_used_again(vendor: Vendor):
 
 
 async def test_cancelling_closes_the_connection_at_once(vendor: Vendor):
+    vendor.limits = Limits(idle=600, total=600)  # neither of them ends it
     vendor.server.will(text="one two three", hang="stream", after=2)
     seen = asyncio.Event()
 
@@ -140,17 +141,16 @@ async def test_cancelling_closes_the_connection_at_once(vendor: Vendor):
             seen.set()
 
     task = asyncio.create_task(consume())
-    await asyncio.wait_for(seen.wait(), 5)
-    began = time.perf_counter()
+    await asyncio.wait_for(seen.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     [entry] = await vendor.server.wait_for(1, done=True)
     assert entry["outcome"] == "aborted"
-    assert time.perf_counter() - began < 1
 
 
 async def test_cancelling_before_the_answer_closes_the_connection_at_once(vendor: Vendor):
+    vendor.limits = Limits(idle=600, total=600)
     vendor.server.will(hang="headers")
     task = asyncio.create_task(vendor.ask())
     await vendor.server.wait_for(1)
@@ -167,7 +167,7 @@ async def test_a_delta_leaves_before_the_next_one_exists(vendor: Vendor):
     from .conftest import request
 
     stream = vendor.provider().stream(request(vendor.family, vendor.endpoint))
-    item = await asyncio.wait_for(anext(stream), 5)
+    item = await asyncio.wait_for(anext(stream), 60)
     assert item.text == "first "
     await stream.aclose()
     [entry] = await vendor.server.wait_for(1, done=True)

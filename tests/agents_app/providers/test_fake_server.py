@@ -222,7 +222,7 @@ def test_it_runs_as_a_process_with_a_log(tmp_path: Path):
 
         def call(path: str, body: Any = None) -> Any:
             data = None if body is None else json.dumps(body).encode()
-            with urllib.request.urlopen(urllib.request.Request(base + path, data), timeout=10) as answer:
+            with urllib.request.urlopen(urllib.request.Request(base + path, data), timeout=60) as answer:
                 return json.loads(answer.read())
 
         assert call("/health") == {"status": "ok"}
@@ -239,7 +239,7 @@ def test_it_runs_as_a_process_with_a_log(tmp_path: Path):
         assert call("/requests") == []
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         process.stdout.close()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(line["n"], line["outcome"]) for line in lines] == [(1, "done"), (2, "done")]

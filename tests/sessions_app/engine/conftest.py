@@ -37,7 +37,7 @@ class Viewer:
     def text(self) -> str:
         return "".join(frame["text"] for frame in self.of("chat:stream"))
 
-    async def until(self, condition: Callable[["Viewer"], Any], seconds: float = 20.0) -> Any:
+    async def until(self, condition: Callable[["Viewer"], Any], seconds: float = 60.0) -> Any:
         """Wait for a fact about the frames."""
         async with asyncio.timeout(seconds):
             while not (found := condition(self)):

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -95,27 +94,23 @@ async def test_a_server_that_does_not_start_is_told_and_the_turn_goes_on(
     assert await in_db(lambda: list(Turn.objects.values_list("status", flat=True))) == ["done"]
 
 
-async def test_stop_during_a_call_and_during_a_start_works_in_less_than_a_second(
+async def test_stop_during_a_call_and_during_a_start_does_not_wait_for_the_server(
     servers, vendor: FakeModelServer, viewer: Viewer, say: Say, in_db: InDb
 ):
-    servers()
+    servers(timeout_sec=600)
     vendor.will(tool_calls=[{"name": "mcp__fake__stuck", "arguments": {}}])
     await in_db(say, "look")
     await viewer.until(lambda viewer: viewer.of("agent:tool_call"))
     while not any(server.calls for server in pool().servers.values()):
         await asyncio.sleep(0.01)
-    begun = time.monotonic()
     await in_db(lambda: actions.stop(Session.objects.get().pk))
     await viewer.completes()
-    assert time.monotonic() - begun < 1
-    servers("hang")
+    servers("hang", timeout_sec=600)
     await in_db(say, "again", client_msg_id="m2")
     while not any(server.state == "starting" for server in pool().servers.values()):
         await asyncio.sleep(0.01)
-    begun = time.monotonic()
     await in_db(lambda: actions.stop(Session.objects.get().pk))
     await viewer.completes(2)
-    assert time.monotonic() - begun < 1
     assert await in_db(lambda: list(Turn.objects.values_list("status", flat=True))) == ["aborted", "aborted"]
     assert len(vendor.requests) == 1, "the model was not asked after the stop"
 

@@ -30,7 +30,7 @@ class Wire(news.Local):
         return [event.text for event in self.sent]
 
     async def has(self, count: int) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(self.sent) < count:
                 await asyncio.sleep(0)
 

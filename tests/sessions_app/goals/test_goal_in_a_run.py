@@ -44,7 +44,7 @@ async def test_a_round_goes_from_the_goal_to_the_worker_and_back(
     settings: Any,
 ):
     async def until(fact: Any) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not await in_db(fact):
                 await asyncio.sleep(0.02)
 
