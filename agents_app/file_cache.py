@@ -13,6 +13,7 @@ from pathlib import Path
 from halo_site.lib.errors import BadRequest, Forbidden, NotFound
 from halo_site.lib.text import decode
 from workspaces_app.jail import Jail, Version, as_halo_error
+from workspaces_app.sandbox.ledger import is_planted, records
 
 LIMIT = 64 * 1024  # bytes of one file that is put into a prompt
 READ_LIMIT = 1024 * 1024  # larger ones are not even read
@@ -36,9 +37,20 @@ _kept: OrderedDict[str, Text] = OrderedDict()
 def read_text(base: Path, relative: str, *, trusted: bool) -> Text | None:
     """The text of a file below `base`, None when there is none (or it leads out of an untrusted base).
 
-    trusted: the home's own files, where people may use links. Text beyond LIMIT is cut, with a visible note.
+    trusted: the home's own files, where people may use links. Others count as absent while a command without full
+    access runs that made them. Text beyond LIMIT is cut, with a visible note.
     Raises HaloError when it is there but cannot be read.
     """
+    if trusted:
+        return _read_text(base, relative, trusted=True)
+    running = records()
+    found = _read_text(base, relative, trusted=False)
+    if found is None or is_planted(base / relative, found.version.inode, running):
+        return None
+    return found
+
+
+def _read_text(base: Path, relative: str, *, trusted: bool) -> Text | None:
     path = f"{base}/{relative}"
     files = None if trusted else Jail(base, confined=True)
     try:

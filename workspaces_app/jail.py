@@ -9,7 +9,7 @@ import os
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from io import FileIO
@@ -20,6 +20,7 @@ from halo_site.lib.atomic_file import Staged, folder_lock, replace_in, staged
 from halo_site.lib.errors import BadRequest, Conflict, Forbidden, HaloError, NotFound, TooLarge
 
 from .protected import HIDDEN_GLOBAL, MASKED, hidden, is_control_file, is_masked
+from .sandbox.ledger import vouching
 from .walk import DIR, Outside, Spot, Walk, as_halo_error, open_regular, regular_or_absent
 
 __all__ = ["Edit", "Jail", "Listed", "Outside", "Spot", "Version", "as_halo_error"]
@@ -250,9 +251,12 @@ class Jail:
         keep_link: a link at the end is meant itself. Raises HaloError or OSError: use it inside `errors`.
         """
         full = self.full_path(path)
+        writes = writing or create
         if self.confined:
-            writes = writing or create
-            with self._confined_spot(path, full, writing=writes, create=create, keep_link=keep_link) as spot:
+            with (
+                self._confined_spot(path, full, writing=writes, create=create, keep_link=keep_link) as spot,
+                self._vouching(spot, writes),
+            ):
                 yield spot
             return
         full = _real(full, keep_link=keep_link)
@@ -260,9 +264,15 @@ class Jail:
             self._make_parents(full.parent)
         folder = os.open(full.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            yield Spot(folder, full.name or ".", full.parent)
+            spot = Spot(folder, full.name or ".", full.parent)
+            with self._vouching(spot, writes):
+                yield spot
         finally:
             os.close(folder)
+
+    def _vouching(self, spot: Spot, writes: bool) -> AbstractContextManager[None]:
+        """Below full access control files were refused already."""
+        return vouching(spot.where / spot.name) if writes and self.level is Access.FULL else nullcontext()
 
     def _make_parents(self, folder: Path) -> None:
         """Missing folders above a new file. A workspace root that vanished is never made again."""

@@ -19,6 +19,7 @@ from halo_site.lib.crashpoint import crashpoint
 from halo_site.lib.db import DbThreads, engine_threads
 from halo_site.lib.errors import HaloError
 from halo_site.lib.publish import on_signal
+from workspaces_app.sandbox.ledger import settle_left
 
 from ..delegation import reports
 from ..goals import actions as goals
@@ -188,6 +189,7 @@ class Engine:
                     goals_know = True
                 if not self.runner:
                     await self.threads.run(kept_trees.give_back_abandoned)
+                    await asyncio.to_thread(settle_left)
                 await self.threads.run(reports.sweep, self.runner)
                 for key in await self.threads.run(lambda: list(waiting_sessions(self.runner))):
                     self._wake(key)

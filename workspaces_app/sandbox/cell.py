@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from halo_site.lib.outbound import Rules
 
 from . import limits
 from .argv import PROXY_SOCKET, Layout, bwrap_argv, environment
+from .ledger import Record, recorded
 from .plan import plan
 from .probe import status
 from .proxy import proxy
@@ -98,7 +99,8 @@ async def cell(
         raise Unavailable(state.reason)
     root = await asyncio.to_thread(workspace.resolve, True)
     seen_as = Access.READONLY if read_only else level
-    control = await asyncio.to_thread(look, root) if seen_as is not Access.READONLY and not open_control else Found()
+    guarded = seen_as is not Access.READONLY and not open_control
+    control = await asyncio.to_thread(_look, root) if guarded else Found()
     async with AsyncExitStack() as stack:
         socket = None
         if network if network is not None else network_of(level) == "proxy":
@@ -107,21 +109,38 @@ async def cell(
         layout = await asyncio.to_thread(plan, root, seen_as, control, **more)
         group = limits.new_group()
         made = Cell(state.program, layout, group)
-        guard = (
-            asyncio.create_task(_keep_clear(root, control, made.held)) if layout.writable and not open_control else None
-        )
+        if guarded:
+            await stack.enter_async_context(_kept_clear(root, control, made))
         try:
             yield made
         finally:
             await group.close()
-            if guard is not None:
-                guard.cancel()
-                await asyncio.gather(guard, return_exceptions=True)
-                made.held = sorted({*made.held, *await asyncio.to_thread(settle, root, control)})
 
 
-async def _keep_clear(root: Path, control: Found, held: list[str]) -> None:
-    """A command may run for long: what it plants in the root folder is set aside at once, the rest at its end."""
+def _look(root: Path) -> Found:
+    with suppress(OSError):  # the folder is ours: where it is there, nobody can make another
+        (root / ".halo").mkdir(exist_ok=True)
+    return look(root)
+
+
+@asynccontextmanager
+async def _kept_clear(root: Path, control: Found, made: Cell) -> AsyncIterator[None]:
+    """Sets aside what the command plants: in the root folder soon, for it may run for long; the rest at its end."""
+    with ExitStack() as stack:
+        try:
+            record = await asyncio.to_thread(stack.enter_context, recorded(root, control))
+        except OSError as error:
+            raise Unavailable(f"The home folder cannot be written: {error.strerror}") from error
+        guard = asyncio.create_task(_keep_clear(record, made.held))
+        try:
+            yield
+        finally:
+            guard.cancel()
+            await asyncio.gather(guard, return_exceptions=True)
+            made.held = sorted({*made.held, *await asyncio.to_thread(record.settled, settle)})
+
+
+async def _keep_clear(record: Record, held: list[str]) -> None:
     while True:
         await asyncio.sleep(LOOK_EVERY)
-        held += await asyncio.to_thread(settle_top, root, control)
+        held += await asyncio.to_thread(record.settled, settle_top)

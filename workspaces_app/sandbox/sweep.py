@@ -2,7 +2,9 @@
 
 What exists is mounted read-only. A mount cannot protect a name that is not there, and placeholders would show up in the
 person's folder; so what a command made under such a name is set aside (renamed to `NAME.held`) as soon as it ended.
-A repository that was freshly made or cloned stays, with its own instruction files, if git would run nothing of it.
+Meanwhile nobody goes by it (`ledger.py`).
+A repository that was freshly made or cloned stays if git would run nothing of it; with its own instruction files if
+its folder is fresh, too.
 """
 
 import os
@@ -14,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ..protected import GIT_CONTROL, GIT_FILES, INSTRUCTION_FILES
 
@@ -21,19 +24,40 @@ MAX_FOLDERS = 50_000
 MAX_SECONDS = 2.0
 MAX_CONFIG = 64 * 1024  # bytes
 
+CLOCK = 1.0  # seconds that the time stamps of files may be behind
+
 Identity = tuple[int, int]
+
+
+class Stamp(NamedTuple):
+    """A file as somebody left it. `changed` (ns) is set by the kernel; nobody can set it back."""
+
+    device: int
+    inode: int
+    changed: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Stamp":
+        return cls(status.st_dev, status.st_ino, status.st_ctime_ns)
 
 
 @dataclass(slots=True)
 class Found:
-    """Absolute paths, outer first. `links`: control names that are links, and where to; no mount can hold those."""
+    """Absolute paths, outer first. `links`: control names that are links, and where to; no mount can hold those.
+
+    vouched: what somebody with full access wrote since. began: time (s) of the look.
+    folders: those seen; None = not known.
+    """
 
     halo: list[Path] = field(default_factory=list)
     git: list[Path] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     links: dict[Path, str] = field(default_factory=dict)
     seen: set[Identity] = field(default_factory=set)
+    folders: set[Identity] | None = None
+    vouched: set[Stamp] = field(default_factory=set)
     whole: bool = True  # False = the workspace is too large to look through; the outer folders were
+    began: float = field(default_factory=time.time)
 
     def all(self) -> Iterator[Path]:
         yield from (*self.halo, *self.git, *self.files, *self.links)
@@ -41,7 +65,7 @@ class Found:
 
 def look(root: Path, *, seconds: float = MAX_SECONDS, most: int = MAX_FOLDERS) -> Found:
     """Walks breadth first, follows no link, never fails for what it may not read. most: folders, 1 = the root alone."""
-    found = Found()
+    found = Found(folders=set())
     end = time.monotonic() + seconds
     todo = deque([root])
     folders = 0
@@ -62,6 +86,10 @@ def _take(entry: "os.DirEntry[str]", found: Found, todo: "deque[Path]") -> None:
     if not is_control:
         if entry.is_dir(follow_symlinks=False):
             todo.append(Path(entry.path))
+            if found.folders is not None:
+                with suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    found.folders.add((status.st_dev, status.st_ino))
         return
     path = Path(entry.path)
     kind = found.halo if name == ".halo" else found.git if name == ".git" else found.files
@@ -92,8 +120,8 @@ def _note(path: Path, kind: list[Path], found: Found) -> bool:
 def settle(root: Path, before: Found) -> list[str]:
     """After a command: set aside what it made under a control name. Returns the old names, relative to `root`."""
     after = look(root)
-    fresh = [path for path in after.all() if _is_new(path, before)]
-    repositories = [path.parent for path in after.git if path in fresh and is_harmless(path)]
+    fresh = [path for path in after.all() if path not in before.links and is_new(path, before)]  # links: see below
+    repositories = [_extent(root, path, before) for path in after.git if path in fresh and is_harmless(path)]
     held: list[str] = []
     for path in sorted(fresh, key=lambda place: len(place.parts)):
         is_halo = path.name.casefold() == ".halo"
@@ -104,7 +132,7 @@ def settle(root: Path, before: Found) -> list[str]:
         if _set_aside(root, path):
             held.append(str(path.relative_to(root)))
     for path, target in before.links.items():
-        if after.links.get(path) != target and _put_back(root, path, target):
+        if after.links.get(path) != target and not _is_vouched(path, before) and _put_back(root, path, target):
             held.append(str(path.relative_to(root)))
     return sorted(set(held))
 
@@ -112,22 +140,48 @@ def settle(root: Path, before: Found) -> list[str]:
 def settle_top(root: Path, before: Found) -> list[str]:
     """While a command runs: the same for the root folder alone, so that nobody reads there what it just planted.
 
-    A repository is left to the end: one that is being made is no harmless one yet.
+    A repository may still be in the making.
     """
     after = look(root, most=1)
-    fresh = [path for path in (*after.halo, *after.files) if _is_new(path, before)]
-    return [path.name for path in fresh if _set_aside(root, path)]
+    fresh = [path for path in after.all() if path not in before.links and is_new(path, before)]
+    growing = [path for path in after.git if path in fresh and is_harmless(path, finished=False)]
+    fresh = [path for path in fresh if not any(_belongs(path, repository) for repository in growing)]
+    return [str(path.relative_to(root)) for path in fresh if _set_aside(root, path)]
 
 
-def _is_new(path: Path, before: Found) -> bool:
-    """Not there before: neither under this name nor, in a folder that was renamed, under another."""
-    if path in before.links:
-        return False  # handled by itself
+def _extent(root: Path, git: Path, before: Found) -> Path:
+    """What belongs to a fresh repository: its whole folder if the command made that, else nothing besides `.git`."""
+    folder = git.parent
+    if folder != root and before.whole and before.folders is not None:
+        with suppress(OSError):
+            status = folder.lstat()
+            if (status.st_dev, status.st_ino) not in before.folders:
+                return folder
+    return git
+
+
+def is_new(path: Path, before: Found) -> bool:
+    """Not there before, neither under this name nor, in a folder that was renamed, under another; nor vouched for.
+
+    For a control name that is a link: it leads elsewhere now.
+    """
     try:
         status = path.lstat()
+        if Stamp.of(status) in before.vouched:
+            return False
+        if path in before.links:
+            return not stat.S_ISLNK(status.st_mode) or os.readlink(path) != before.links[path]
     except OSError:
         return False
-    return (status.st_dev, status.st_ino) not in before.seen
+    if (status.st_dev, status.st_ino) in before.seen:
+        return False
+    return before.whole or status.st_ctime > before.began - CLOCK
+
+
+def _is_vouched(path: Path, before: Found) -> bool:
+    with suppress(OSError):
+        return Stamp.of(path.lstat()) in before.vouched
+    return False
 
 
 def _belongs(path: Path, repository: Path) -> bool:
@@ -147,12 +201,17 @@ _LINE = re.compile(r"\t?(\w+) = ([^\"\\;#\x00-\x1f]*)")
 _URL = re.compile(r"(https?://|git://|ssh://|[\w.-]+@[\w.-]+:|\.{0,2}/)[^\s]*")
 
 
-def is_harmless(git: Path) -> bool:
-    """Whether git, started with full rights in this repository, would run nothing of it."""
+def is_harmless(git: Path, *, finished: bool = True) -> bool:
+    """Whether git, started with full rights in this repository, would run nothing of it.
+
+    finished: False for one in the making, which has no configuration at first.
+    """
     try:
-        if not stat.S_ISDIR(git.lstat().st_mode) or not stat.S_ISREG((git / "config").lstat().st_mode):
+        if not stat.S_ISDIR(git.lstat().st_mode):
             return False
         names = {name.casefold(): git / name for name in os.listdir(git)}
+        if "config" not in names and finished:
+            return False
         if any(name in names for name in ("config.worktree", "commondir", "gitdir")):
             return False
         if any(os.listdir(names[name]) for name in ("modules", "worktrees") if name in names):
@@ -162,6 +221,10 @@ def is_harmless(git: Path) -> bool:
         if any(names[name].is_symlink() for name in ("hooks", "info", "modules", "worktrees") if name in names):
             return False
         if "info" in names and "attributes" in {name.casefold() for name in os.listdir(names["info"])}:
+            return False
+        if "config" not in names:
+            return True
+        if not stat.S_ISREG((git / "config").lstat().st_mode):
             return False
         with open(git / "config", "rb") as file:
             text = file.read(MAX_CONFIG + 1)

@@ -44,7 +44,7 @@ def machine(settings, monkeypatch) -> Iterator[Machine]:
     user = base / "users" / "ann"
     home = user / ".halo"
     workspace = user / "projects" / "my shop"
-    for folder in (home / "global" / "logs", home / "secrets", workspace / ".halo" / "tmp"):
+    for folder in (home / "global" / "logs", home / "secrets", home / "cells", workspace / ".halo" / "tmp"):
         folder.mkdir(parents=True)
     names = (
         ".ssh/id_ed25519 .aws/credentials .gnupg/key .docker/config.json .config/gh/hosts.yml .npmrc .netrc "
