@@ -15,10 +15,14 @@ def me(shared_halo: Halo, person: Opener) -> Person:
 
 
 def palette(me: Person, command: str) -> None:
+    palette_at(me, command)
+    me.page.keyboard.press("Enter")
+
+
+def palette_at(me: Person, command: str) -> None:
     me.page.keyboard.press("Control+k")
     me.page.get_by_placeholder("Search sessions and commands").fill(command)
     expect(me.page.locator(".palette [data-selected]")).to_be_visible(timeout=PATIENCE)
-    me.page.keyboard.press("Enter")
 
 
 def test_the_session_list_shows_renames_and_deletes(me: Person):
@@ -175,8 +179,9 @@ def test_nothing_needs_you_is_said_plainly(me: Person):
 
 def test_X6_a_lost_login_asks_over_the_page_and_keeps_what_was_typed(me: Person):
     me.composer.fill("a thought not yet sent")
-    me.page.context.clear_cookies()
-    palette(me, "Open settings")
+    palette_at(me, "Open settings")
+    me.page.context.clear_cookies()  # whatever the app asks next is refused
+    me.page.keyboard.press("Enter")
     dialog = me.page.get_by_role("dialog", name="You were signed out")
     expect(dialog).to_be_visible(timeout=PATIENCE)
     dialog.get_by_label("Password", exact=True).fill(me.halo.password)
