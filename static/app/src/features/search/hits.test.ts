@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Hit } from "@/api/search";
-import { grouped, marked, MOST_TERMS, termsOf } from "./hits";
+import { grouped, marked, MOST_TERMS, plain, termsOf } from "./hits";
 
 const hit = (entryId: number, sessionId = "s1", workspacePath = "/a"): Hit => ({
   entryId, sessionId, workspacePath, title: `T ${sessionId}`, snippet: "x", timestamp: entryId,
@@ -37,6 +37,12 @@ describe("a snippet", () => {
   it("takes signs of patterns as they are", () => {
     expect(marked("a.b a+b", ["a+b"])).toEqual([{ text: "a.b ", hit: false }, { text: "a+b", hit: true }]);
   });
+  it.each([
+    ["## Sum **2 folders** | Name | Size | |---|:--:| | `a.py` | 3 |", "Sum 2 folders | Name | Size | | | a.py | 3 |"],
+    ["ls | grep a*b __init__ # 3", "ls | grep a*b __init__ # 3"],
+    ["", ""],
+  ])("is shown without marks: %j", (snippet, shown) => expect(plain(snippet)).toBe(shown));
+
   it("put together again is the text, whatever was asked", () => {
     let state = 7;
     const letter = (): string => "ab .*(\"中\\"[(state = (state * 1103515245 + 12345) % 2147483648) % 11]!;

@@ -10,6 +10,11 @@ export function termsOf(text: string): string[] {
   return [...new Set(terms.filter((term) => term.replaceAll('"', "") !== ""))].slice(0, MOST_TERMS);
 }
 
+/** A snippet without the signs of markdown that only a rendered text makes sense of. Pipes stay: they may be a command. */
+export function plain(snippet: string): string {
+  return snippet.replace(/\*\*|`+/g, "").replace(/\|(?:\s*:?-{2,}:?\s*\|)+/g, "|").replace(/^#\s+|(^|\s)#{2,6}\s+/g, "$1");
+}
+
 export interface Part {
   text: string;
   hit: boolean;
