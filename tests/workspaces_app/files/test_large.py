@@ -72,7 +72,7 @@ def opened(pid: int, path: Path) -> int:
     return count
 
 
-def soon(fact: Callable[[], bool], seconds: float = 30) -> bool:
+def soon(fact: Callable[[], bool], seconds: float = 60) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if fact():

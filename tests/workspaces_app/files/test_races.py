@@ -102,7 +102,7 @@ def test_D2_no_route_reads_or_writes_outside_while_folders_are_swapped_for_links
     threads = [threading.Thread(target=race), *(threading.Thread(target=client) for _ in range(4))]
     for thread in threads:
         thread.start()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while time.monotonic() < end and not (sum(worked) > 1000 and all(worked)):
         stop.wait(0.05)
     stop.set()
@@ -136,9 +136,9 @@ def test_D3_a_folder_of_100000_entries_is_listed_searched_and_deleted_in_bounded
         os.close(os.open(str(number), os.O_CREAT | os.O_WRONLY, dir_fd=handle))
     os.close(handle)
     jail = Jail(tmp_path, confined=True)
-    begun = time.monotonic()
+    begun = time.thread_time()
     assert len(level(jail, "many")) == count
     assert search(jail, "99999", limit=5).truncated
     assert remove(jail, "many")
-    assert time.monotonic() - begun < 20
+    assert time.thread_time() - begun < 60  # seconds of work, not of the clock; with the square: hours
     assert list(tmp_path.iterdir()) == []
