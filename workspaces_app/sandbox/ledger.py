@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 SUFFIX = ".json"
 MAKING = "."  # begins the name of a record that is being written
-# A folder that changed within the last tick of the kernel's clock may change again without showing it.
-TICK = 0.05  # seconds
+# A folder that changed so lately may change again without showing it: some file systems keep whole seconds.
+TICK = 2.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
