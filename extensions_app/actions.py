@@ -20,13 +20,15 @@ def check_staff(caller: Caller) -> None:
         raise Forbidden("Installing and removing extensions is for staff")
 
 
-def do_install(caller: Caller, upload: "UploadedFile[Any]", request: HttpRequest | None = None) -> Installed:
-    """Raises Forbidden, TooLarge, BadRequest; then nothing changed."""
+def do_install(
+    caller: Caller, upload: "UploadedFile[Any]", request: HttpRequest | None = None, *, older: bool = False
+) -> Installed:
+    """older: also over a newer version. Raises Forbidden, TooLarge, BadRequest, Conflict; then nothing changed."""
     check_staff(caller)
     size = upload.size or 0
     if size > MAX_ZIP:
         raise TooLarge(f"The zip has {size} bytes; the limit is {MAX_ZIP}", maxBytes=MAX_ZIP)
-    installed = install.install_zip(registry.root(), cast(BinaryIO, upload.file))
+    installed = install.install_zip(registry.root(), cast(BinaryIO, upload.file), older=older)
     said = installed.manifest
     audit("extension.install", actor=caller, target=said.id, request=request, detail={"version": said.version})
     registry.refresh()

@@ -17,7 +17,7 @@ from halo_site.tokens import Kind, issue
 from workspaces_app.access import Caller
 from workspaces_app.staff import StaffAdmin, is_staff
 
-from . import actions
+from . import actions, registry
 from .isolation import Isolation, isolation
 from .models import Extension
 
@@ -67,9 +67,13 @@ class ExtensionAdmin(StaffAdmin[Extension]):
         given = request.FILES.get("file") if request.method == "POST" else None
         if given is not None:
             try:
-                said = actions.do_install(Caller.of(request.user), given, request).manifest  # type: ignore[arg-type]
+                older = request.POST.get("older") == "1"
+                caller = Caller.of(request.user)  # type: ignore[arg-type]
+                said = actions.do_install(caller, given, request, older=older).manifest
             except HaloError as error:
                 messages.error(request, str(error))
+                if "installed" in error.extra:
+                    messages.warning(request, gettext("To go back to it, tick the box and send the zip again."))
             else:
                 text = gettext("Installed %(name)s %(version)s.") % {"name": said.name, "version": said.version}
                 messages.success(request, text)
@@ -93,7 +97,12 @@ class ExtensionAdmin(StaffAdmin[Extension]):
 
     @admin.display(description=_("File types"))
     def shown_types(self, row: Extension) -> str:
-        return " ".join(row.file_types)
+        """With the other extension behind a type that it opens in place of this one."""
+        others = registry.snapshot().passed_over(row.folder)
+        return " ".join(
+            kind + (gettext(" (opens with %(id)s)") % {"id": others[kind]} if kind in others else "")
+            for kind in row.file_types
+        )
 
     @admin.display(description=_("May save"))
     def shown_rights(self, row: Extension) -> str:

@@ -68,8 +68,9 @@ def list_extensions(request: CallerRequest) -> dict[str, Any]:
 
 
 @router.post("/extensions/install", response=InstalledOut, summary="Install or replace an extension from a zip")
-def install(request: CallerRequest, file: File[UploadedFile]) -> dict[str, Any]:
-    installed = actions.do_install(request.caller, file, request)
+def install(request: CallerRequest, file: File[UploadedFile], older: str = "") -> dict[str, Any]:
+    """Over a newer version only with `older=1`, else 409 `{error, id, version, installed}`."""
+    installed = actions.do_install(request.caller, file, request, older=older == "1")
     return {"id": installed.manifest.id, "version": installed.manifest.version}
 
 

@@ -24,17 +24,20 @@ from .steps import OLD, STAGING
 STALE = 3600  # seconds after which a staging folder belongs to nobody
 
 
-def install_zip(root: Path, file: BinaryIO, *, expect: str | None = None) -> Installed:
-    """Install or replace from a zip. expect: the id it must have. Raises BadRequest; then nothing has changed."""
+def install_zip(root: Path, file: BinaryIO, *, expect: str | None = None, older: bool = False) -> Installed:
+    """Install or replace from a zip. expect: the id it must have. older: also over a newer version.
+
+    Raises BadRequest, Conflict; then nothing has changed.
+    """
     with _in_words():
-        return steps.install_zip(root, file, expect=expect, step=_reached)
+        return steps.install_zip(root, file, expect=expect, older=older, step=_reached)
 
 
-def install_folder(root: Path, source: Path, *, expect: str | None = None) -> Installed:
+def install_folder(root: Path, source: Path, *, expect: str | None = None, older: bool = False) -> Installed:
     """The same from a folder, which is copied; links in it are refused."""
     with _in_words(), steps.staging(root) as place:
         copy_folder(source, place)
-        return steps.move_in(root, place, expect, step=_reached)
+        return steps.move_in(root, place, expect, older=older, step=_reached)
 
 
 def remove(root: Path, name: str) -> None:
@@ -71,6 +74,11 @@ def _in_words() -> Iterator[None]:
     """What `steps` raises, as the server says it."""
     try:
         yield
+    except steps.Older as error:
+        said = error.manifest
+        raise Conflict(
+            f"Not installed: {error}", id=said.id, version=said.version, installed=error.installed
+        ) from error
     except steps.Refused as error:
         raise BadRequest(f"Not installed: {error}") from error
     except steps.Stuck as error:

@@ -39,6 +39,18 @@ class Manifest:
     license: str | None = None
 
 
+def is_older(version: str, than: str) -> bool:
+    """Whether a version comes before another one, by the rules of semver. Both as `VERSION` has them."""
+    return _rank(version) < _rank(than)
+
+
+def _rank(version: str) -> tuple[object, ...]:
+    numbers, _, pre = version.partition("-")
+    # What has a pre-release part comes before the same without; in it numbers come before words.
+    parts = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in pre.split(".")] if pre else []
+    return tuple(int(number) for number in numbers.split(".")), not pre, parts
+
+
 def parse(data: bytes, folder: str | None, entry_exists: Callable[[str], bool]) -> Manifest:
     """The manifest in `data`. Unknown fields are passed over.
 

@@ -58,9 +58,27 @@ class Snapshot:
         found = [each.folder or each.id for each in self.errors if each.id == name]
         return min(found, key=lambda folder: folder != name, default=None)
 
+    def ranked(self) -> list[Installed]:
+        """In the order in which they open a file that several of them claim: `default` before `option`, then newest
+        install first, then by id."""
+        return sorted(
+            self.extensions, key=lambda it: (it.manifest.priority != "default", -it.installed_at, it.manifest.id)
+        )
+
+    def viewers(self, file_type: str) -> list[str]:
+        """The ids that claim a file type; the first one opens such a file."""
+        return [each.manifest.id for each in self.ranked() if file_type in each.manifest.extensions]
+
+    def passed_over(self, ident: str) -> dict[str, str]:
+        """The file types of an extension that another one opens, with the id of that other."""
+        found = self.find(ident)
+        first = {kind: self.viewers(kind)[0] for kind in found.manifest.extensions} if found else {}
+        return {kind: other for kind, other in first.items() if other != ident}
+
     def as_dict(self) -> dict[str, Any]:
+        """The wire form; extensions in the order of `ranked`."""
         return {
-            "extensions": [each.as_dict() for each in self.extensions],
+            "extensions": [each.as_dict() for each in self.ranked()],
             "errors": [{"id": each.id, "error": each.error} for each in self.errors],
         }
 

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from halo_site.lib.zips import BadArchive, unpack
 
-from .manifest import BadManifest, Manifest
+from .manifest import BadManifest, Manifest, is_older
 from .scanner import Installed, read_folder
 
 STAGING, OLD = ".tmp-unpack-", ".old-"
@@ -26,6 +26,15 @@ Look = Callable[[Manifest], None]  # told what passed every check, before anythi
 
 class Refused(Exception):
     """Not an extension we take; the text says why. Nothing has changed."""
+
+
+class Older(Refused):
+    """It is older than what it would replace, and nobody said that it may. Nothing has changed."""
+
+    def __init__(self, manifest: Manifest, installed: str) -> None:
+        super().__init__(f"{manifest.id} {manifest.version} is older than {installed}, which is installed")
+        self.manifest = manifest
+        self.installed = installed
 
 
 class Stuck(Exception):
@@ -41,15 +50,24 @@ def _nothing(_: object) -> None:
 
 
 def install_zip(
-    root: Path, file: BinaryIO, *, expect: str | None = None, look: Look = _nothing, step: Step = _nothing
+    root: Path,
+    file: BinaryIO,
+    *,
+    expect: str | None = None,
+    older: bool = False,
+    look: Look = _nothing,
+    step: Step = _nothing,
 ) -> Installed:
-    """Install or replace from a zip. expect: the id it must have. Raises Refused, Stuck, OSError."""
+    """Install or replace from a zip. expect: the id it must have. older: also over a newer version.
+
+    Raises Refused, Older, Stuck, OSError.
+    """
     with staging(root) as place:
         try:
             unpack(file, place)
         except BadArchive as error:
             raise Refused(str(error)) from error
-        return move_in(root, place, expect, look=look, step=step)
+        return move_in(root, place, expect, older=older, look=look, step=step)
 
 
 def remove(root: Path, name: str) -> None:
@@ -95,8 +113,16 @@ def locked(root: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def move_in(root: Path, place: Path, expect: str | None, *, look: Look = _nothing, step: Step = _nothing) -> Installed:
-    """Judge a staging folder and give it its name. Raises Refused, Stuck."""
+def move_in(
+    root: Path,
+    place: Path,
+    expect: str | None,
+    *,
+    older: bool = False,
+    look: Look = _nothing,
+    step: Step = _nothing,
+) -> Installed:
+    """Judge a staging folder and give it its name. Raises Refused, Older, Stuck."""
     try:
         manifest = read_folder(place, name=None).manifest
     except BadManifest as error:
@@ -105,14 +131,16 @@ def move_in(root: Path, place: Path, expect: str | None, *, look: Look = _nothin
         raise Refused(f"this is {manifest.id}, not {expect}")
     look(manifest)
     step("staged")
-    return _swap(root, place, manifest, step)
+    return _swap(root, place, manifest, older, step)
 
 
-def _swap(root: Path, place: Path, manifest: Manifest, step: Step) -> Installed:
+def _swap(root: Path, place: Path, manifest: Manifest, older: bool, step: Step) -> Installed:
     """Old version aside, new one in, old one away."""
     target = root / manifest.id
     aside = root / f"{OLD}{manifest.id}-{secrets.token_hex(6)}"
     with locked(root):
+        if not older:
+            _check_not_older(target, manifest)
         had = os.path.lexists(target)
         if had:
             os.rename(target, aside)
@@ -130,3 +158,13 @@ def _swap(root: Path, place: Path, manifest: Manifest, step: Step) -> Installed:
     elif had:
         shutil.rmtree(aside, ignore_errors=True)
     return installed
+
+
+def _check_not_older(target: Path, manifest: Manifest) -> None:
+    """What is broken, or not there, has no version to go back from."""
+    try:
+        installed = read_folder(target).manifest.version
+    except BadManifest:
+        return
+    if is_older(manifest.version, installed):
+        raise Older(manifest, installed)

@@ -70,6 +70,25 @@ def test_a_bad_zip_is_answered_with_its_reason_and_changes_nothing(root, staff):
     assert list(root.iterdir()) == []
 
 
+def test_C58_an_older_version_is_installed_after_a_tick_in_the_box(root, staff):
+    staff.post(UPLOAD, {"file": zipped(good())})
+    page = texts(staff.post(UPLOAD, {"file": zipped(good(version="1.0.0"))}, follow=True))
+    assert "Not installed: mol-view 1.0.0 is older than 1.2.0, which is installed" in page
+    assert "tick the box and send the zip again" in page
+    assert Extension.objects.get().version == "1.2.0"
+    page = texts(staff.post(UPLOAD, {"file": zipped(good(version="1.0.0")), "older": "1"}, follow=True))
+    assert "Installed Molecule viewer 1.0.0." in page
+    assert Extension.objects.get().version == "1.0.0"
+
+
+def test_C58_the_list_says_which_of_two_opens_a_type(root, staff):
+    staff.post(UPLOAD, {"file": zipped(good(id="one"))})
+    staff.post(UPLOAD, {"file": zipped(good(id="two", extensions=[".mol"], priority="option"))})
+    page = texts(staff.get(LIST))
+    assert ".mol .pdb" in page
+    assert ".mol (opens with one)" in page
+
+
 def test_members_install_nothing_here(root):
     client = Client()
     client.force_login(User.objects.create_user("ann"), backend="halo_site.backends.PasswordBackend")

@@ -45,6 +45,26 @@ def test_a_sample_is_installed_listed_packed_and_removed(root, tmp_path, capsys)
     ]
 
 
+def test_C58_the_command_asks_before_it_goes_back_and_says_who_opens_a_type(root, tmp_path, capsys):
+    zips = {}
+    for version in ("1.0.0", "2.0.0"):
+        zips[version] = tmp_path / f"{version}.zip"
+        zips[version].write_bytes(zipped(good(version=version)).read())
+    run(capsys, "install", str(zips["2.0.0"]))
+    with pytest.raises(
+        CommandError, match=r"is older than 2\.0\.0, which is installed; --older installs it all the same"
+    ):
+        run(capsys, "install", str(zips["1.0.0"]))
+    assert run(capsys, "install", "--older", str(zips["1.0.0"])) == "Installed mol-view 1.0.0\n"
+    (tmp_path / "other.zip").write_bytes(zipped(good(id="other", extensions=[".pdb"], priority="option")).read())
+    run(capsys, "install", str(tmp_path / "other.zip"))
+    assert run(capsys, "list").splitlines()[:3] == [
+        "mol-view 1.0.0 .mol .pdb Molecule viewer",
+        "other 1.2.0 .pdb Molecule viewer",
+        ".pdb of other opens with mol-view",
+    ]
+
+
 def test_the_same_folder_packs_to_the_same_bytes_with_the_contents_at_the_root(tmp_path):
     folder = pack.samples()["echo-save"]
     zips = []

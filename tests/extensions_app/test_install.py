@@ -99,13 +99,40 @@ def test_a_folder_gets_the_same_verdict_as_its_zip(root, tmp_path):
         assert reasons[0] == reasons[1]
 
 
-@pytest.mark.parametrize("version", ["2.0.0", "1.0.0", "1.2.0"])
-def test_the_same_id_is_replaced_whatever_the_version(root, version):
+@pytest.mark.parametrize(("version", "older"), [("2.0.0", False), ("1.2.0", False), ("2.0.0", True), ("1.0.0", True)])
+def test_the_same_id_is_replaced_and_nothing_of_the_old_version_stays(root, version, older):
     install_zip(root, zipped(good() | {"old.js": b"1"}))
-    install_zip(root, zipped(good(version=version)))
+    install_zip(root, zipped(good(version=version)), older=older)
     assert versions(root) == {"mol-view": version}
     assert not (root / "mol-view" / "old.js").exists()
     assert os.listdir(root) == ["mol-view"]
+
+
+def test_C58_an_older_version_comes_over_a_newer_one_only_when_that_is_said(root, tmp_path):
+    install_zip(root, zipped(good(version="1.10.0")))
+    before = tree(root)
+    source = tmp_path / "source"
+    for name, data in good(version="1.9.0").items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes(data)
+    for attempt in (
+        lambda **said: install_zip(root, zipped(good(version="1.9.0")), **said),
+        lambda **said: install_folder(root, source, **said),
+    ):
+        with pytest.raises(Conflict, match=r"mol-view 1\.9\.0 is older than 1\.10\.0, which is installed") as caught:
+            attempt()
+        assert caught.value.extra == {"id": "mol-view", "version": "1.9.0", "installed": "1.10.0"}
+        assert tree(root) == before
+        attempt(older=True)
+        assert versions(root) == {"mol-view": "1.9.0"}
+        install_zip(root, zipped(good(version="1.10.0")))
+
+
+def test_C58_over_a_broken_version_nobody_is_asked(root):
+    install_zip(root, zipped(good(version="2.0.0")))
+    (root / "mol-view" / "index.html").unlink()
+    install_zip(root, zipped(good(version="1.0.0")))
+    assert versions(root) == {"mol-view": "1.0.0"}
 
 
 def test_another_id_than_the_expected_is_refused(root):
@@ -137,7 +164,7 @@ def test_two_installs_at_once_leave_one_of_them_whole(root):
     def one(number: int) -> None:
         try:
             for _ in range(5):
-                install_zip(root, zipped(good(version=f"1.0.{number}") | {f"only{number}.js": b"1"}))
+                install_zip(root, zipped(good(version=f"1.0.{number}") | {f"only{number}.js": b"1"}), older=True)
         except BaseException as error:
             errors.append(error)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extensions_app.manifest import BadManifest, Manifest, is_served, parse
+from extensions_app.manifest import BadManifest, Manifest, is_older, is_served, parse
 
 from .zips import manifest
 
@@ -81,6 +81,13 @@ def test_C58_a_manifest_that_breaks_a_rule_says_which(changes, reason):
     with pytest.raises(BadManifest) as caught:
         read(**changes)
     assert str(caught.value).startswith(reason)
+
+
+def test_C58_versions_are_ordered_as_people_read_them():
+    rising = "0.9.9 0.10.0 1.0.0-alpha 1.0.0-alpha.1 1.0.0-alpha.beta 1.0.0-beta.2 1.0.0-beta.11 1.0.0-rc.1 1.0.0 1.2.0"
+    versions = [*rising.split(), "1.10.0", "2.0.0-1", "2.0.0-a-b", "2.0.0"]
+    for place, version in enumerate(versions):
+        assert [is_older(other, version) for other in versions] == [at < place for at in range(len(versions))]
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"null", b"{", b"\xff\xfe", b'{"a":' * 2000, b" " * 3_000_000])

@@ -51,6 +51,43 @@ def test_a_valid_folder_is_installed_at_its_own_time(root):
     }
 
 
+def claimants(root: Path) -> None:
+    """Five that claim `.mol`; who opens it is told by priority and time of install, not by names or luck."""
+    for name, priority, at in (
+        ("a-old", "default", 1_000),
+        ("b-choice", "option", 9_000),
+        ("c-new", "default", 5_000),
+        ("d-new", "default", 5_000),
+        ("e-choice", "option", 2_000),
+    ):
+        place = put(root, name, id=name, priority=priority, extensions=[".mol", f".{name[0]}"])
+        os.utime(place, ns=(0, at * 1_000_000))
+    (put(root, "broken", id="broken") / "index.html").unlink()
+
+
+def test_C58_of_several_viewers_for_a_type_the_newest_default_one_opens_it(root):
+    claimants(root)
+    order = ["c-new", "d-new", "a-old", "b-choice", "e-choice"]
+    found = scan(root)
+    assert found.viewers(".mol") == order
+    assert [each["id"] for each in found.as_dict()["extensions"]] == order, "clients need only leave out other types"
+    assert found.passed_over("a-old") == {".mol": "c-new"}
+    assert found.passed_over("c-new") == found.passed_over("broken") == {}
+    assert found.viewers(".none") == []
+    assert scan(root).as_dict() == found.as_dict()
+
+
+def test_C58_who_opens_a_type_changes_by_installing_again_and_by_removing(root):
+    claimants(root)
+    install_zip(root, zipped(good(id="a-old", extensions=[".mol"])))
+    assert scan(root).viewers(".mol")[:2] == ["a-old", "c-new"]
+    install_zip(root, zipped(good(id="a-old", extensions=[".mol"], priority="option")))
+    assert scan(root).viewers(".mol") == ["c-new", "d-new", "a-old", "b-choice", "e-choice"]
+    for name in ("c-new", "d-new"):
+        remove(root, name)
+    assert scan(root).viewers(".mol")[0] == "a-old", "with no default one the newest option is first"
+
+
 def test_no_root_is_an_empty_snapshot(root):
     assert scan(root / "none") == Snapshot()
 

@@ -157,6 +157,38 @@ def test_E1_a_hostile_upload_is_refused_and_the_working_version_stays(server, ro
     assert web.get(f"/api/extensions/mol-view/1.2.0/{token}/index.html").status_code == 200
 
 
+def test_C58_an_older_version_is_409_until_the_request_says_so_and_the_newer_one_is_served(server, root, web):
+    upload(web, version="2.0.0")
+    answer = upload(web, version="1.0.0")
+    assert (answer.status_code, answer.json()) == (
+        409,
+        {
+            "error": "Not installed: mol-view 1.0.0 is older than 2.0.0, which is installed",
+            "id": "mol-view",
+            "version": "1.0.0",
+            "installed": "2.0.0",
+        },
+    )
+    token = web.get("/api/extensions/token").json()["token"]
+    assert web.get(f"/api/extensions/mol-view/2.0.0/{token}/index.html").status_code == 200
+    assert os.listdir(root) == ["mol-view"]
+    zip = {"file": ("x.zip", zipped(good(version="1.0.0")), "application/zip")}
+    again = web.post("/api/extensions/install?older=1", files=zip)
+    assert again.json() == {"ok": True, "id": "mol-view", "version": "1.0.0"}
+    assert web.get(f"/api/extensions/mol-view/2.0.0/{token}/index.html").status_code == 404
+    assert web.get(f"/api/extensions/mol-view/1.0.0/{token}/index.html").status_code == 200
+
+
+def test_C58_two_viewers_of_one_type_are_listed_best_first_and_both_are_served(server, root, web):
+    for ident, priority in (("always", "default"), ("a-choice", "option"), ("z-choice", "option")):
+        assert upload(web, id=ident, priority=priority).status_code == 200
+    listed = [each["id"] for each in web.get("/api/extensions").json()["extensions"]]
+    assert listed == ["always", "z-choice", "a-choice"]
+    token = web.get("/api/extensions/token").json()["token"]
+    for ident in listed:
+        assert web.get(f"/api/extensions/{ident}/1.2.0/{token}/index.html").status_code == 200
+
+
 def test_a_broken_folder_is_listed_and_can_be_removed(server, root, web):
     (root / "Broken One").mkdir()
     deadline = time.monotonic() + 15

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from extensions_app import install, registry
 from extensions_app.pack import pack, sample, samples
 from extensions_app.scanner import Installed, scan
-from halo_site.lib.errors import HaloError
+from halo_site.lib.errors import Conflict, HaloError
 from sessions_app.terminal import one_line
 from workspaces_app.audit import audit
 
@@ -21,6 +21,7 @@ class Command(BaseCommand):
         verbs.add_parser("list", help="what is installed, what is broken and why, and the samples that come along")
         one = verbs.add_parser("install", help="from a zip, a folder, or a sample by its id")
         one.add_argument("source")
+        one.add_argument("--older", action="store_true", help="also over a newer version")
         two = verbs.add_parser("remove", help="an extension, a broken one too")
         two.add_argument("id")
         three = verbs.add_parser("pack", help="check a folder and write <id>-<version>.zip")
@@ -31,6 +32,9 @@ class Command(BaseCommand):
         verb = {"list": self._list, "install": self._install, "remove": self._remove, "pack": self._pack}
         try:
             verb[options["verb"]](options)
+        except Conflict as error:
+            hint = "; --older installs it all the same" if "installed" in error.extra else ""
+            raise CommandError(one_line(f"{error}{hint}", 1000)) from error
         except HaloError as error:
             raise CommandError(one_line(str(error), 1000)) from error
         except OSError as error:
@@ -41,6 +45,8 @@ class Command(BaseCommand):
         for each in found.extensions:
             said = each.manifest
             self._say(f"{said.id} {said.version} {' '.join(said.extensions)} {said.name}")
+            for kind, other in found.passed_over(said.id).items():
+                self._say(f"{kind} of {said.id} opens with {other}")
         for broken in found.errors:
             self._say(f"{broken.id} BROKEN: {broken.error}")
         left = [name for name in samples() if found.find(name) is None]
@@ -52,12 +58,12 @@ class Command(BaseCommand):
         source = Path(given)
         if not source.exists():
             source = sample(given)
-        root = registry.root()
+        root, older = registry.root(), options["older"]
         if source.is_dir():
-            installed = install.install_folder(root, source)
+            installed = install.install_folder(root, source, older=older)
         else:
             with source.open("rb") as file:
-                installed = install.install_zip(root, file)
+                installed = install.install_zip(root, file, older=older)
         self._done("install", installed)
 
     def _done(self, verb: str, installed: Installed) -> None:

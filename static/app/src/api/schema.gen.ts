@@ -492,7 +492,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Install or replace an extension from a zip */
+        /**
+         * Install or replace an extension from a zip
+         * @description Over a newer version only with `older=1`, else 409 `{error, id, version, installed}`.
+         */
         post: operations["extensions_app_api_install"];
         delete?: never;
         options?: never;
@@ -4855,7 +4858,9 @@ export interface operations {
     };
     extensions_app_api_install: {
         parameters: {
-            query?: never;
+            query?: {
+                older?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Preview extensions: `ext.py [--hub OWNER/NAME] show|install SOURCE [--pin ...]`, `ext.py list`, `ext.py remove ID`.
+"""Preview extensions: `ext.py [--hub OWNER/NAME] show|install SOURCE [--pin ...] [--older]`, `list`, `remove ID`.
 
 SOURCE is an id (its newest release in the hub), a zip file or an address. Works on the folder alone: a running server
 notices by itself. The rules lie in `rules/`, copied from the server, so that both give the same verdict.
@@ -27,7 +27,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 -- whatever python3 is here
 sys.path.insert(0, str(Path(__file__).resolve().parent / "rules"))
 
 from extensions_app import scanner, steps
-from extensions_app.manifest import ID, VERSION, Manifest
+from extensions_app.manifest import ID, VERSION, Manifest, is_older
 
 GITHUB = "https://api.github.com/repos/"
 LARGEST = 100 * 1024 * 1024
@@ -72,6 +72,7 @@ def main(arguments: list[str]) -> int:
         one = verbs.add_parser(verb, help=text)
         one.add_argument("source", help="id, zip file or address")
         one.add_argument("--pin", default="", help="sha256:... of the zip, or for an id its version")
+        one.add_argument("--older", action="store_true", help="also over a newer version")
     verbs.add_parser("list", help="what is installed, and what is broken")
     verbs.add_parser("remove", help="take one away, a broken one too").add_argument("id")
     given = top.parse_args(arguments)
@@ -83,6 +84,8 @@ def main(arguments: list[str]) -> int:
             remove(root, given.id)
         else:
             install(root, given)
+    except steps.Older as error:
+        return failed(f"{error}; --older installs it all the same")
     except (Failed, steps.Refused, steps.Stuck) as error:
         return failed(str(error))
     except OSError as error:
@@ -108,6 +111,8 @@ def listed(root: Path) -> None:
     for each in found.extensions:
         said = each.manifest
         print(plain(f"{said.id} {said.version} {' '.join(said.extensions)}"))
+        for kind, other in found.passed_over(said.id).items():
+            print(plain(f"{kind} of {said.id} opens with {other}"))
     for broken in found.errors:
         print(plain(f"{broken.id} BROKEN: {broken.error}"))
     if not found.extensions and not found.errors:
@@ -130,7 +135,7 @@ def install(root: Path, given: argparse.Namespace) -> None:
     pin = given.pin
     if pin and not DIGEST.fullmatch(pin) and not VERSION.fullmatch(pin):
         raise Failed("--pin takes sha256: and 64 hex digits, or a version such as 1.2.0")
-    had = {each.manifest.id: each.manifest.version for each in scanner.scan(root).extensions}
+    here = scanner.scan(root)
     with tempfile.TemporaryFile() as room:
         package = fetched(given, room)
         if DIGEST.fullmatch(pin) and package.digest != pin:
@@ -139,26 +144,37 @@ def install(root: Path, given: argparse.Namespace) -> None:
         def look(manifest: Manifest) -> None:
             if pin and not DIGEST.fullmatch(pin) and manifest.version != pin:
                 raise Failed(f"this is version {manifest.version}, not the pinned {pin}; nothing was installed")
-            print(told(manifest, package, had.get(manifest.id)), flush=True)
+            print(told(manifest, package, here), flush=True)
             if given.verb == "show":
                 raise OnlyShown
 
         try:
-            installed = steps.install_zip(root, package.file, expect=package.expect, look=look)  # type: ignore[arg-type]
+            installed = steps.install_zip(
+                root,
+                package.file,  # type: ignore[arg-type]
+                expect=package.expect,
+                older=given.older or bool(VERSION.fullmatch(pin)),  # who names the version means it
+                look=look,
+            )
         except OnlyShown:
             print("Nothing was changed.")
         else:
             print(f"Installed {installed.manifest.id} {installed.manifest.version}")
 
 
-def told(manifest: Manifest, package: Package, had: str | None) -> str:
+def told(manifest: Manifest, package: Package, here: scanner.Snapshot) -> str:
+    found = here.find(manifest.id)
+    had = found.manifest.version if found else ""
+    newer = bool(had) and is_older(manifest.version, had)
+    others = {kind: [ident for ident in here.viewers(kind) if ident != manifest.id] for kind in manifest.extensions}
     lines = {
         "Extension": f"{manifest.name} ({manifest.id} {manifest.version})",
         "Publisher": package.publisher,
         "Capabilities": ", ".join(manifest.capabilities) or "none, it only shows files",
         "File types": " ".join(manifest.extensions),
+        "Others for them": ", ".join(f"{kind} {' '.join(ids)}" for kind, ids in others.items() if ids),
         "Opens them": "at once" if manifest.priority == "default" else "when chosen under Open with",
-        "Replaces": f"version {had}" if had else "nothing",
+        "Replaces": f"version {had}{', which is newer' if newer else ''}" if had else "nothing",
         "Description": manifest.description or "",
         "Homepage": manifest.homepage or "",
         "Licence": manifest.license or "",
