@@ -117,12 +117,12 @@ class Process:
                 found.append(json.loads(line))
         return [event for event in found if isinstance(event, dict)]
 
-    def wait(self, timeout: float = 15.0) -> int:
+    def wait(self, timeout: float = 60.0) -> int:
         code = self.popen.wait(timeout)
         self.out._thread.join(5)
         return code
 
-    def terminate(self, timeout: float = 15.0) -> int:
+    def terminate(self, timeout: float = 60.0) -> int:
         """SIGTERM and its exit code."""
         self.popen.send_signal(signal.SIGTERM)
         return self.wait(timeout)
@@ -183,7 +183,7 @@ class Deaths:
             with contextlib.suppress(ProcessLookupError):
                 self._handles.append(os.pidfd_open(pid))
 
-    def wait(self, timeout: float = 20.0) -> None:
+    def wait(self, timeout: float = 60.0) -> None:
         """Raises AssertionError when one still lives after `timeout` seconds."""
         deadline = time.monotonic() + timeout
         for handle in self._handles:
@@ -192,14 +192,14 @@ class Deaths:
             assert ready, "a process did not end"
 
 
-def get_json(url: str, timeout: float = 10.0) -> dict[str, object]:
+def get_json(url: str, timeout: float = 60.0) -> dict[str, object]:
     with urlopen(url, timeout=timeout) as answer:
         return json.loads(answer.read())
 
 
 def is_up(base: str) -> bool:
     try:
-        return get_json(base + "/api/health")["status"] == "ok"
+        return get_json(base + "/api/health", 10.0)["status"] == "ok"
     except (URLError, OSError):
         return False
 

@@ -110,7 +110,7 @@ class WebSocket:
             self.close_code = self.close_code or 1006
             return None
 
-    async def receive_json(self, timeout: float = 10.0) -> Frame:
+    async def receive_json(self, timeout: float = 60.0) -> Frame:
         text = await asyncio.wait_for(self.receive(), timeout)
         if text is None:
             raise ConnectionError(f"closed with {self.close_code}")
@@ -399,7 +399,7 @@ class SocketClient:
         if self._socket is not None:
             self._socket.abort()
 
-    async def until(self, fact: Callable[[], object], timeout: float = 20.0) -> None:
+    async def until(self, fact: Callable[[], object], timeout: float = 60.0) -> None:
         """Wait for a fact; it is looked at after each frame. Raises TimeoutError."""
 
         async def wait() -> None:
@@ -421,7 +421,7 @@ class SocketClient:
             try:
                 if self.offline:
                     raise ConnectionError("offline")
-                self._socket = await asyncio.wait_for(WebSocket.connect(self.url, self.headers), 10)
+                self._socket = await asyncio.wait_for(WebSocket.connect(self.url, self.headers), 60)
             except Refused as refused:
                 if refused.status == 401:
                     self.link = "logged out"

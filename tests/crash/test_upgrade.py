@@ -58,7 +58,7 @@ def test_three_first_starts_at_once_end_in_one_server_with_one_admin(tmp_path: P
     servers = [RunningServer(home, wait=False) for _ in range(3)]
     try:
         losers = first_two_to_end(servers)
-        assert [server.wait(10) for server in losers] == [1, 1]
+        assert [server.wait() for server in losers] == [1, 1]
         (winner,) = [server for server in servers if server not in losers]
         winner.wait_until_it_listens()
         assert is_up(winner.base)

@@ -71,7 +71,7 @@ class Terminal:
         return [text for (text,) in found]
 
 
-async def until(condition: Any, seconds: float = 30.0) -> Any:
+async def until(condition: Any, seconds: float = 60.0) -> Any:
     """Look at a fact of another process until it holds."""
     async with asyncio.timeout(seconds):
         while not (found := condition()):

@@ -43,7 +43,7 @@ class HubServer:
             verbosity=0,
         )
         threading.Thread(target=self._server.run, name="daphne", daemon=True).start()
-        assert self._ready.wait(20)
+        assert self._ready.wait(60)
 
     @property
     def base(self) -> str:
@@ -61,11 +61,11 @@ class HubServer:
         async def run() -> Any:
             return act(*args)
 
-        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(60)
 
     def run(self, work: Any) -> Any:
         """Run a coroutine on the server's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
 
 @pytest.fixture(scope="session")

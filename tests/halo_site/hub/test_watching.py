@@ -32,7 +32,7 @@ async def changes(socket: WebSocket, path: str) -> list[tuple[str, str]]:
     """All changes up to that of `path`, which is left out."""
     found: list[tuple[str, str]] = []
     while True:
-        frame = await socket.receive_json(20)
+        frame = await socket.receive_json()
         if frame["type"] == "file:changed":
             if frame["path"] == path:
                 return found
@@ -40,7 +40,7 @@ async def changes(socket: WebSocket, path: str) -> list[tuple[str, str]]:
 
 
 async def until(fact: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not fact():
             await asyncio.sleep(0.01)
 
@@ -120,7 +120,7 @@ async def test_who_does_not_keep_up_reads_again_and_stays_connected(world: World
     assert world.server.call(flood) < 1 << 20
     kinds = []
     while "files:resync" not in kinds:
-        kinds.append((await socket.receive_json(20))["type"])
+        kinds.append((await socket.receive_json())["type"])
     assert len(kinds) < 50_000
     Path(world.path, "after").write_text("")
     await changes(socket, "after")
@@ -139,11 +139,11 @@ async def test_a_root_that_goes_and_comes_back_is_told(world: World) -> None:
     shutil.rmtree(world.path)
     kinds: list[Any] = []
     while ("files:watching", "off") not in kinds:
-        frame = await socket.receive_json(20)
+        frame = await socket.receive_json()
         kinds.append((frame["type"], frame.get("mode")))
     Path(world.path).mkdir()
     while ("files:watching", "native") not in kinds:
-        frame = await socket.receive_json(20)
+        frame = await socket.receive_json()
         kinds.append((frame["type"], frame.get("mode")))
     assert ("files:resync", None) in kinds
     Path(world.path, "b").write_text("")

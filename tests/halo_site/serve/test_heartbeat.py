@@ -18,7 +18,7 @@ pytestmark = [
 
 async def names(world: SeveralProcesses, *wanted: str) -> None:
     """Wait until exactly these processes have a row."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while True:
         rows = await asyncio.to_thread(world.query, "SELECT name FROM halo_site_heartbeat")
         found = sorted(row["name"] for row in rows)

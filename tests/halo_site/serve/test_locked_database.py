@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.skipif(bool(os.environ.get("DATABASE_URL")), reason="PostgreSQL has no lock on the whole file"),
 ]
 
-SHORT = 4.0  # seconds; below the five that a writer waits
-LAG = 0.1  # seconds the loop may be late meanwhile
+SHORT = 3.0  # seconds; well below the five that a writer waits
+LAG = 2.0  # seconds; a loop that waited for the lock itself would answer later than that
 
 
 @contextlib.contextmanager
@@ -56,9 +56,8 @@ async def answering(base: str) -> AsyncIterator[list[float]]:
 
 
 def check_lag(took: list[float]) -> None:
-    """A loop that waits for the lock would answer once, seconds late; a busy machine is a little late now and then."""
-    assert sorted(took)[len(took) * 95 // 100] < LAG
-    assert max(took) < 10 * LAG
+    """A loop that waits for the lock would answer once, when the lock is free; a busy machine is a little late."""
+    assert max(took) < LAG
 
 
 async def test_T4_a_message_waits_for_a_short_lock_and_is_accepted(tmp_path):
@@ -69,12 +68,10 @@ async def test_T4_a_message_waits_for_a_short_lock_and_is_accepted(tmp_path):
         assert server
         async with answering(server.base) as took:
             with locked(world.home):
-                begun = time.monotonic()
                 mid = world.say("patience")
                 with pytest.raises(TimeoutError):
                     await client.until(lambda: client.is_acked(mid) or client.errors, SHORT)
             await client.until(lambda: client.is_acked(mid))
-            assert time.monotonic() - begun >= SHORT
         check_lag(took)
         await world.settled()
         assert not client.errors

@@ -31,7 +31,7 @@ async def with_a_stubborn_terminal(server: RunningServer, folder: Path) -> tuple
         pass
     socket.send_json({"type": "terminal:input", "terminalId": "t1", "data": LINE})
     pids = folder / "pids"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not pids.exists() or len(pids.read_text().split()) < 2:
             await asyncio.sleep(0.02)
     return socket, [int(word) for word in pids.read_text().split()]
@@ -48,4 +48,4 @@ def test_nothing_of_a_terminal_outlives_its_server(tmp_path: Path, how: str) -> 
             server.kill()
         else:
             server.terminate()
-        deaths.wait(10)
+        deaths.wait()

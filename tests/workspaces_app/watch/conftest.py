@@ -12,7 +12,7 @@ from halo_site.lib.events import Event
 from workspaces_app.events import FileChanged, FilesResync, FilesWatching
 from workspaces_app.watch.watcher import DISK_CLOCK, Watcher
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def tick() -> None:
