@@ -13,7 +13,7 @@ from extensions_app.install import OLD
 from extensions_app.watcher import Watcher
 
 
-def soon(fact: Callable[[], bool], seconds: float = 15.0) -> None:
+def soon(fact: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not fact():
         assert time.monotonic() < end
