@@ -263,7 +263,11 @@ async def get_times(halo: Halo, path: str, times: int = 30) -> dict[str, Any]:
     return summary(values)
 
 
-async def history(halo: Halo, *, sizes: tuple[int, ...] = (10, 10_000), sessions: int = 10_000) -> dict[str, Any]:
+SIZES = (10, 10_000, 50_000)  # entries
+TURNS_IN = SIZES[:2]  # the longest is only opened
+
+
+async def history(halo: Halo, *, sizes: tuple[int, ...] = SIZES, sessions: int = 10_000) -> dict[str, Any]:
     """A turn, opening and listing, in short and long sessions and in a workspace of many."""
     folder = halo.work / "history"
     async with halo.running():
@@ -284,19 +288,20 @@ async def history(halo: Halo, *, sizes: tuple[int, ...] = (10, 10_000), sessions
         for size, sid in zip(sizes, sids, strict=True):
             out["open_route_ms"][str(size)] = await get_times(halo, halo.open_path(workspace, sid))
             opened = []
-            for _ in range(15):
+            for _ in range(30):
                 chat = Chat(halo, workspace, sid)
                 opened.append(await chat.open() * 1000)
                 chat.close()
             out["open_socket_ms"][str(size)] = summary(opened)
         # Alternating, so that a busy machine hits both alike.
         chats = []
-        for sid in sids:
-            chat = Chat(halo, workspace, sid)
-            await chat.open()
-            await chat.turn(WARM)
-            chats.append(chat)
-        took: list[list[float]] = [[] for _ in sids]
+        for size, sid in zip(sizes, sids, strict=True):
+            if size in TURNS_IN:
+                chat = Chat(halo, workspace, sid)
+                await chat.open()
+                await chat.turn(WARM)
+                chats.append(chat)
+        took: list[list[float]] = [[] for _ in chats]
         for _ in range(30):
             for at, chat in enumerate(chats):
                 turn = await chat.turn(QUICK)
@@ -304,7 +309,7 @@ async def history(halo: Halo, *, sizes: tuple[int, ...] = (10, 10_000), sessions
                     took[at].append(turn.first)
         for chat in chats:
             chat.close()
-        for size, values in zip(sizes, took, strict=True):
+        for size, values in zip(TURNS_IN, took, strict=True):
             out["turn_ms"][str(size)] = summary(values)
     short, long = (statistics.median(values) if values else 0.0 for values in (took[0], took[-1]))
     out["turn_ratio"] = round(long / short, 2) if short else None

@@ -48,6 +48,11 @@ How each is measured: `bench/measure.py`, and the module of the step for the oth
 runs one). The overhead of the first delta is the median time from the chat frame to the
 first streamed text, minus the same reply asked straight from the fake. Every token of every turn is counted: "tokens
 lost" must be 0.
+
+500 sockets: ten on each of 50 sessions of one workspace, turns of 200 tokens 10 ms apart (`bench/crowd.py`). The first
+delta is the whole way at its sender's socket, nothing subtracted: the message on disk, the run, the request to the fake
+(which answers at once) and the frame back; with turns sent in one moment also the wait for the others. Every socket
+holds the `seq` of each frame against the one before.
 """
 
 
@@ -75,6 +80,7 @@ def figures(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
     yield "resident memory meanwhile (MB)", 250, max_of(pick(result, "throughput", "rss_mb")), False
     yield "500 sockets, first to last receipt, p95 (ms)", 60, pick(result, "fan_out", "first_to_last_ms", "p95"), False
     yield "memory per idle socket (KB)", 60, pick(result, "fan_out", "kb_per_idle_socket"), False
+    yield from crowd(result)
     yield "health after process start, median (s)", 1.5, pick(result, "boot", "seconds", "median"), False
     yield "idle resident memory (MB)", 130, pick(result, "boot", "idle_rss_mb"), False
     yield "turn in 10,000 entries / turn in 10", 1.2, pick(result, "history", "turn_ratio"), False
@@ -90,6 +96,7 @@ def figures(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
         pick(result, "history", "list_first_page_ms", "median"),
         False,
     )
+    yield from much(result)
     yield "turns/s with two engine processes / with one, each held to a part of a core", 1.5, gain(result), True
     yield "CPU per turn of 200 tokens, one process (ms)", 20, cpu_per_turn(result), False
     yield (
@@ -102,6 +109,24 @@ def figures(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
     yield "tokens lost", 0, pick(result, "throughput", "tokens_lost"), False
     yield from folders(result)
     yield from engine(result)
+
+
+def crowd(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
+    """500 sockets on 50 sessions, all streaming; as `figures`."""
+    first = {name: pick(result, "crowd", "first_ms", name, "p95") for name in ("together", "meanwhile")}
+    yield "500 sockets, 50 turns sent in one moment, first delta, p95 (ms)", 200, first["together"], False
+    yield "500 sockets, a turn that begins while 49 stream, first delta, p95 (ms)", 200, first["meanwhile"], False
+    yield "gaps in seq, doubles, resyncs, lost tokens meanwhile", 0, amiss(result), False
+    yield "resident memory meanwhile, at its peak (MB)", 600, pick(result, "crowd", "peak_rss_mb"), False
+
+
+def much(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
+    """10,000 sessions, one of them with 50,000 entries; as `figures`."""
+    page = pick(result, "history", "list_first_page_ms", "p95")
+    yield "first page of 10,000 sessions, p95 (ms)", 100, page, False
+    for way in ("route", "socket"):
+        opened = pick(result, "history", f"open_{way}_ms", "50000", "p95")
+        yield f"open a session of 50,000, {way}, p95 (ms)", 300, opened, False
 
 
 def folders(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
@@ -148,6 +173,13 @@ def scaled(result: dict[str, Any]) -> str:
         held_two=held_two,
         share=ENGINE_SHARE,
     )
+
+
+def amiss(result: dict[str, Any]) -> Any:
+    """Everything that a viewer among 500 should not have noticed, added up."""
+    counts = [pick(result, "crowd", name) for name in ("gaps", "doubles", "resyncs", "errors", "unfinished")]
+    lost = pick(result, "crowd", "tokens_lost")
+    return sum(counts) + abs(lost) if isinstance(lost, int) else lost
 
 
 def max_of(value: Any) -> Any:

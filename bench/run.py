@@ -23,6 +23,7 @@ from . import measure, numbers, report, watching
 from .alone import alone
 from .assets import assets
 from .clients import HTTPConn, raw_get
+from .crowd import crowd
 from .files import files
 from .repository import repository
 from .tables import tables
@@ -30,7 +31,7 @@ from .target import Halo
 from .throttle import ENGINE_SHARE
 
 STEPS = (
-    *("boot", "first_delta", "throughput", "fan_out", "history", "scaled"),
+    *("boot", "first_delta", "throughput", "fan_out", "crowd", "history", "scaled"),
     *("watch", "repository", "files", "tables", "assets", "trees", "prompt", "tools", "sse"),
 )
 DATABASE = "postgres://postgres@127.0.0.1:5432/{name}"
@@ -135,6 +136,7 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
         "first_delta": lambda: measure.first_delta(halo, turns=15 if quick else 60),
         "throughput": lambda: measure.throughput(halo, each=1 if quick else 12),
         "fan_out": lambda: measure.fan_out(halo, turns=5 if quick else 20),
+        "crowd": lambda: crowd(halo, rounds=2 if quick else 10),
         "history": lambda: measure.history(halo, sessions=1000 if quick else 10_000),
         "watch": lambda: watching.watch(halo, subscribes=2 if quick else 5, writes=10 if quick else 40),
         "repository": lambda: repository(halo, rounds=3 if quick else 15),
