@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from .contract import Tool, ToolContext, ToolParams, ToolResult, refused
-from .ripgrep import BUDGET, aborted, place_of, ripgrep, shown, skip_flags
+from .ripgrep import BUDGET, aborted, not_ignored, place_of, ripgrep, shown, skip_flags
 
 CAP = 5_000
 
@@ -13,6 +13,7 @@ class Params(ToolParams):
 
     pattern: str = Field(description="For example src/**/*.py or **/*.{ts,tsx}; * does not cross a slash")
     path: str = Field(default=".", description="Only below this directory")
+    respect_gitignore: bool = Field(default=False, description="Leave out what a .gitignore file ignores")
 
 
 async def run(params: Params, ctx: ToolContext) -> ToolResult:
@@ -24,13 +25,14 @@ async def run(params: Params, ctx: ToolContext) -> ToolResult:
     place = await place_of(params.path, ctx)
     # A leading slash ties the pattern to the root: without it `*.py` would match at any depth.
     flags = ["--files", "--sort=path", f"--glob=/{pattern}", *skip_flags(ctx.level, ctx.workspace)]
+    kept = await not_ignored(place, ctx) if params.respect_gitignore else None
     outcome = await ripgrep(flags, place, ctx)
     if aborted(outcome):
         return refused("The search was stopped.")
     said = outcome.stderr.decode("utf-8", "replace")
     if outcome.code == 2 and "glob" in said:
         return refused(f"pattern: {said.strip().splitlines()[-1]}")
-    paths = sorted(shown(raw) for raw in outcome.stdout.split(b"\0") if raw)
+    paths = sorted(shown(raw) for raw in outcome.stdout.split(b"\0") if raw and (kept is None or raw in kept))
     if not paths:
         hint = "" if any(char in pattern for char in "*?{[.") else f' To list a directory use "{pattern}/**".'
         return ToolResult(f'No files found matching pattern "{params.pattern}".{hint}')

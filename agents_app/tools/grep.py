@@ -5,7 +5,7 @@ from pydantic import Field
 from workspaces_app.child import Outcome
 
 from .contract import Tool, ToolContext, ToolParams, ToolResult, refused
-from .ripgrep import BUDGET, aborted, place_of, ripgrep, shown, skip_flags
+from .ripgrep import BUDGET, aborted, not_ignored, place_of, ripgrep, shown, skip_flags
 
 DEFAULT_MATCHES = 50
 LINE_LIMIT = 1_000  # bytes of one shown line
@@ -18,6 +18,7 @@ class Params(ToolParams):
     path: str = Field(default=".", description="Directory or file, relative to the workspace root")
     include: str | None = Field(default=None, description="Only files whose name matches, e.g. *.ts or *.{ts,tsx},*.py")
     max_results: int | None = Field(default=None, ge=1, le=5_000, description="Most lines returned (default 50)")
+    respect_gitignore: bool = Field(default=False, description="Leave out what a .gitignore file ignores")
 
 
 def split_include(include: str) -> list[str]:
@@ -32,14 +33,19 @@ def split_include(include: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _lines(outcome: Outcome, limit: int) -> tuple[list[str], bool]:
-    """Shown lines and whether there were more. rg prints `path NUL number:content`."""
+def _lines(outcome: Outcome, limit: int, kept: set[bytes] | None) -> tuple[list[str], bool]:
+    """Shown lines and whether there were more; of the files `kept` only, if any are named.
+
+    rg prints `path NUL number:content`.
+    """
     lines: list[str] = []
     for raw in outcome.stdout.split(b"\n"):
         path, nul, rest = raw.partition(b"\0")
         number, colon, content = rest.partition(b":")
         if not nul or not colon or not number.isdigit():
             continue  # "binary file matches", separators
+        if kept is not None and path not in kept:
+            continue
         if len(lines) == limit:
             return lines, True
         text = content.decode("utf-8", "replace").rstrip("\r")
@@ -63,12 +69,14 @@ async def run(params: Params, ctx: ToolContext) -> ToolResult:
         *skip_flags(ctx.level, ctx.workspace),
         f"--regexp={params.pattern}",
     ]
-    outcome = await ripgrep(flags, await place_of(params.path, ctx), ctx)
+    place = await place_of(params.path, ctx)
+    kept = await not_ignored(place, ctx) if params.respect_gitignore else None
+    outcome = await ripgrep(flags, place, ctx)
     if aborted(outcome):
         return refused("The search was stopped.")
     if outcome.code == 2 and not outcome.stdout:
         return await _what_is_wrong(params, flags, ctx)
-    lines, more = _lines(outcome, limit)
+    lines, more = _lines(outcome, limit, kept)
     if not lines and outcome.ended == "exit":
         return ToolResult(f'No matches found for pattern "{params.pattern}"')
     if more:

@@ -71,6 +71,21 @@ async def ripgrep(flags: Sequence[str], place: str, ctx: ToolContext) -> Outcome
         raise HaloError(f"The search could not start: {error.strerror or error}") from error
 
 
+# Only the .gitignore files of the tree and of the folders above it, not what this account ignores elsewhere.
+_GIT_SAYS = ("--ignore-vcs", "--no-require-git", "--no-ignore-global", "--no-ignore-exclude")
+
+
+async def not_ignored(place: str, ctx: ToolContext) -> set[bytes]:
+    """Files below `place` that no .gitignore leaves out, as rg prints them. Raises HaloError when that takes too long.
+
+    A look of its own, because rg lets a positive --glob win over every ignore file.
+    """
+    outcome = await ripgrep(["--files", *_GIT_SAYS, *skip_flags(ctx.level, ctx.workspace)], place, ctx)
+    if outcome.ended in ("timeout", "full"):
+        raise HaloError("There are too many files to compare with .gitignore; narrow the path")
+    return set(outcome.stdout.split(b"\0"))
+
+
 def aborted(outcome: Outcome) -> bool:
     return outcome.ended == "abort"
 

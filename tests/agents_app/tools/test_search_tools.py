@@ -160,6 +160,24 @@ async def test_a_glob_below_a_path_still_counts_from_the_root(call, tree):
     assert (await call("glob", pattern=f"{tree}/src/*.py")).text == "src/a.py"
 
 
+async def test_what_git_ignores_is_left_out_on_request(call, tree):
+    (tree / "src/deep/.gitignore").write_text("!b.ts\n")
+    (tree / ".gitignore").write_text("*.py\nb.ts\n.env\n")
+    (tree / ".ignore").write_text("*.tsx\n")  # not git's
+    found = (await call("grep", pattern="TODO", respect_gitignore=True)).text
+    assert [line.partition(":")[0] for line in found.splitlines()] == ["a b/ü x", "src/deep/b.ts"]
+    found = (await call("glob", pattern="**/*.{py,ts}", respect_gitignore=True)).text
+    assert found == "src/deep/b.ts", "also where the pattern itself names what is ignored"
+    assert (await call("grep", pattern="TODO", include="*.py", respect_gitignore=True)).text.startswith("No matches")
+    assert (await call("glob", pattern="**/*.py")).text == "src/a.py"
+
+
+async def test_gitignore_brings_back_nothing_that_is_skipped_or_hidden(call, tree):
+    (tree / ".gitignore").write_text("!node_modules\n!.halo\n!.git\n")
+    found = (await call("grep", pattern="TODO never", respect_gitignore=True)).text
+    assert found.startswith("No matches")
+
+
 async def test_X15_searching_works_in_a_folder_with_spaces_and_umlauts(call, tree):
     assert " " in str(tree)
     assert (await call("glob", pattern="a b/*")).text == "a b/ü x:1.tsx"
