@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -27,7 +26,8 @@ CHROMIUM_ARGS = [
     "--disable-sync",
 ]
 START_LIMIT = 120.0  # seconds; the first start migrates
-PATIENCE = 20_000  # ms a page may take on a busy machine
+PATIENCE = 40_000  # ms a page may take on a busy machine
+expect.set_options(timeout=PATIENCE)  # also where a test names none: the default is five seconds
 
 
 class Halo:
@@ -69,7 +69,7 @@ class Halo:
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
             try:
-                self._process.wait(20)
+                self._process.wait(60)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 raise
@@ -102,13 +102,14 @@ class Models:
     """The fake model server as a process of its own."""
 
     def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        command = [sys.executable, "-m", "tests.fakes.model_server", "--port", "0"]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        found = re.search(r":(\d+)", self._process.stdout.readline())
+        assert found, "the model server did not start"
+        self.port = int(found[1])
         self.address = f"http://127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "tests.fakes.model_server", "--port", str(self.port)]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-        self._http = httpx.Client(transport=httpx.HTTPTransport(retries=40), base_url=self.address, trust_env=False)
+        self._http = httpx.Client(base_url=self.address, trust_env=False, timeout=60)
         self.control({})
 
     def control(self, settings: dict[str, object]) -> None:
@@ -117,7 +118,9 @@ class Models:
     def stop(self) -> None:
         self._http.close()
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
 
 class Person:
