@@ -18,7 +18,7 @@ import yaml
 from django.conf import settings
 from pydantic import ValidationError
 
-from halo_site.lib import settings_store
+from halo_site.lib import settings_store, yaml_files
 from halo_site.lib.errors import BadRequest
 
 from .bedrock_dialect import BedrockDialect
@@ -132,7 +132,7 @@ def _read(directory: Path, names: list[str]) -> Registry:
             entry = _entry(directory / name)
             if entry.id in providers:
                 raise ValueError(f"the id {entry.id} is already taken by another file")
-        except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        except (OSError, ValueError, yaml.YAMLError, yaml_files.YamlError) as error:
             reason = _reason(error)
             log.warning("model registry: %s is left out: %s", name, reason)
             broken.append(BrokenFile(name, reason))
@@ -147,7 +147,8 @@ def _entry(path: Path) -> ProviderEntry:
     if len(data) > _FILE_LIMIT:
         raise ValueError(f"larger than {_FILE_LIMIT // 1024} KiB")
     text = data.decode("utf-8")
-    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+    yaml_files.compose(text)  # neither too deep nor with keys that are there twice
+    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml_files.Loader)):
         raise ValueError("YAML aliases are not allowed here")  # a few lines of them fill the memory
     document = yaml.safe_load(text)
     if not isinstance(document, dict):
