@@ -122,10 +122,14 @@ def send(caller_key: int, target_key: int, message: str, *, level: Access, cap: 
     """Give a session of the tree another message; True = it was busy and reads it soon.
 
     cap: agent entries that may wait in a busy session. interrupt: its running turn ends now, without a look at the cap.
+    Raises Conflict while the caller is being stopped: a stop locks the whole tree before it commits, so that whoever
+    gets the lock afterwards sees it.
     """
     target = locked(target_key)
     if target is None:
         raise NotFound("The session was deleted")
+    if Session.objects.filter(pk=caller_key, abort_requested__isnull=False).exists():
+        raise Conflict("This session is being stopped: nothing was sent")
     if target.archived_at:
         raise SessionArchivedError(target.sid)
     live = is_live(target.pk)

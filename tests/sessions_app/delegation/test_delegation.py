@@ -201,6 +201,20 @@ async def tree(team: Path, vendor: FakeModelServer, viewer: Viewer, say: Say, in
 
 
 @pytest.mark.parametrize(
+    ("tool", "named"), [("query_session", "target_session_id"), ("interrupt_session", "session_id")]
+)
+async def test_27_a_session_that_is_being_stopped_wakes_no_child(
+    tree: tuple[Session, Session], workspace: Workspace, in_db: InDb, tool: str, named: str
+):
+    root, child = tree
+    asked = {"tier": "stop", "turn": 0, "upto": 0}
+    await in_db(lambda: Session.objects.filter(pk=root.pk).update(abort_requested=asked))
+    answer = await call(tool, contexts(workspace, root), message="more", **{named: child.sid})
+    assert answer == {"code": 1, "error": "This session is being stopped: nothing was sent"}
+    assert not await in_db(lambda: Entry.objects.filter(session=child, text="more").exists())
+
+
+@pytest.mark.parametrize(
     ("tool", "argument"),
     [
         ("query_session", "target_session_id"),
