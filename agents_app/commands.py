@@ -57,6 +57,8 @@ BUILT_IN: dict[str, Command] = {
     )
 }
 
+# A name that every surface has for a line: browsers open a draft by themselves. No skill gets it.
+EVERYWHERE = {"clear": "session new"}
 
 # What sets an agent to work or ends its work. People who may only read a workspace do not do that to its sessions.
 _WORK = frozenset({"session new", "session stop", "session interrupt", "session compact", "agent switch"})
@@ -157,7 +159,9 @@ def owners(skills: Sequence[Skill]) -> tuple[dict[str, Skill], list[str]]:
     warnings: list[str] = []
     for skill in sorted(skills, key=lambda skill: not skill.usable):
         command = skill.file.command
-        if not command or not skill.file.user_invocable or command in BUILT_IN or skill.overridden:
+        if not command or not skill.file.user_invocable or skill.overridden:
+            continue
+        if command in BUILT_IN or command in EVERYWHERE:
             continue
         if command in found:
             warnings.append(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from django.conf import settings
 
@@ -27,12 +28,20 @@ SEEDS = Path(__file__).parent / "seeds"
 SCOPES = ("bootstrap", "all", "root")
 
 
+class Size(NamedTuple):
+    """What a file adds to every request."""
+
+    bytes: int
+    cut: bool = False  # the file is longer: only its beginning is used
+
+
 @dataclass(frozen=True, slots=True)
 class BuiltPrompt:
     """`sources`: the files that were read, in order, for `/session context`. `hash` names this very text.
 
     `files_hash` names what it was built from except the time, so that a run can tell whether to keep the frozen time.
-    `values`: the built-in placeholders by name, for skills that are activated in this run.
+    `values`: the built-in placeholders by name, for skills that are activated in this run. `sizes`: of the sources that
+    are files.
     """
 
     text: str
@@ -40,6 +49,7 @@ class BuiltPrompt:
     files_hash: str
     sources: tuple[str, ...]
     values: Mapping[str, str]
+    sizes: Mapping[str, Size]
 
 
 class _Reader:
@@ -49,6 +59,7 @@ class _Reader:
         self.workspace = workspace
         self.home = Path(settings.HALO.global_dir)
         self.sources: list[str] = []
+        self.sizes: dict[str, Size] = {}
 
     def text(self, base: Path, relative: str) -> str:
         try:
@@ -59,7 +70,9 @@ class _Reader:
         if found is None or not found.text.strip():
             return ""
         self.sources.append(found.path)
-        return found.text.strip()
+        text = found.text.strip()
+        self.sizes[found.path] = Size(len(text.encode("utf-8", "replace")), found.cut)
+        return text
 
     def either(self, in_workspace: str, in_home: str) -> str:
         """The workspace's file when it is not empty, else the home's."""
@@ -173,9 +186,10 @@ def build_prompt(
         tools=tuple(tools),
     )
     text = compose(parts)
-    own = (str(agent.folder / "AGENT.md"),) if agent.persona else ()
+    own = {str(agent.folder / "AGENT.md"): Size(len(agent.persona.encode("utf-8", "replace")))} if agent.persona else {}
     timeless = text.replace(values["now"], "") if "{{now}}" in agent.persona.replace(" ", "") else text
-    return BuiltPrompt(text, _hash(text), _hash(timeless), (*own, *reader.sources), values)
+    sources = (*own, *reader.sources)
+    return BuiltPrompt(text, _hash(text), _hash(timeless), sources, values, own | reader.sizes)
 
 
 def team_members(agent: Agent, workspace: Path, disabled: Disabled = NOTHING) -> list[Agent]:

@@ -136,7 +136,7 @@ def _run_command(
     )
     result = dispatch.run(name, rest, context)
     if result is None:
-        raise BadRequest(dispatch.unknown(name, context))
+        raise BadRequest(dispatch.unknown(name, rest, context))
     if not result.started_turn:
         return Said(result.text)
     session = Session.objects.get(workspace=workspace, sid=result.session_id)

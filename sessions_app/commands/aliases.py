@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agents_app.commands import EVERYWHERE
 from agents_app.file_cache import Text, read_text
 from halo_site.lib.errors import HaloError
 from halo_site.lib.yaml_files import load_mapping
@@ -25,8 +26,8 @@ class Aliases:
 
     def expand(self, name: str, rest: str) -> tuple[str, str]:
         """Command name and the rest of the line; one pass of each table, nothing twice."""
-        if name in self.top:
-            name, _, more = self.top[name].partition(" ")
+        if line := self.top.get(name) or EVERYWHERE.get(name):
+            name, _, more = line.partition(" ")
             rest = f"{more.strip()} {rest}".strip()
         first, *behind = rest.split(maxsplit=1)[:2] if rest else [""]
         if first in self.verb:

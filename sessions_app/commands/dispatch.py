@@ -6,7 +6,7 @@ the start. Call from a database thread.
 
 import difflib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -34,11 +34,12 @@ from . import agent_verbs, aliases, compaction_verb, evo, import_verb, session_v
 from .context import Context, Result
 from .help import overview, verbs_of
 from .sessions import active_session
-from .skills_run import run_skill
+from .skills_run import run_skill, tell_audit
 
 log = logging.getLogger("halo.commands")
 
 Handler = Callable[[Context, str], Result]
+MOST_TYPED = 100  # characters of a wrong line that are said back
 
 
 def _help(context: Context, rest: str) -> Result:
@@ -128,21 +129,25 @@ def run(name: str, rest: str, context: Context) -> Result | None:
     for warning in owners(here.skills)[1]:
         log.warning("%s", warning)
     meant = meaning(f"/{name} {rest}", here)
-    outcome, result = "done", None
+    typed = " ".join([name, *rest.split(maxsplit=1)[:1]])[:MOST_TYPED]
+    result: Result | None
     match meant:
         case BuiltIn(command=command, verb=verb, rest=behind):
-            result = _attempt(HANDLERS[f"{command} {verb}".strip()], context, behind)
+            outcome, result = _attempt(HANDLERS[f"{command} {verb}".strip()], context, behind)
         case RunSkill():
-            result = run_skill(context, meant, session)
+            outcome, result = _run(context, meant, session)
+            tell_audit(context, typed, meant.skill.id, session, outcome)
         case ListVerbs(command=listed):
-            result = Result(text=verbs_of(context.lang, listed))
+            outcome, result = "done", Result(text=verbs_of(context.lang, listed))
         case Refused():
             outcome, result = meant.reason, Result(text=_refusal(context, meant, session))
+            if meant.skill_id:
+                tell_audit(context, typed, meant.skill_id, session, outcome)
         case Unknown():
-            outcome = "unknown"
+            outcome, result = "unknown", None
     log.info(
         "command /%s by %s in %s (%s, %s): %s",
-        " ".join([name, *rest.split(maxsplit=1)[:1]]),
+        typed,
         context.caller.username,
         context.workspace.pk,
         context.label,
@@ -152,11 +157,18 @@ def run(name: str, rest: str, context: Context) -> Result | None:
     return result
 
 
-def _attempt(handler: Handler, context: Context, rest: str) -> Result:
+def _attempt(handler: Handler, context: Context, rest: str) -> tuple[str, Result]:
     try:
-        return handler(context, rest)
+        return "done", handler(context, rest)
     except HaloError as error:
-        return Result(text=str(error))
+        return "failed", Result(text=str(error))
+
+
+def _run(context: Context, asked: RunSkill, session: Session | None) -> tuple[str, Result | None]:
+    result = run_skill(context, asked, session)
+    if result is None:
+        return "no_session", None
+    return "done" if result.started_turn else "failed", result
 
 
 def _refusal(context: Context, refused: Refused, session: Session | None) -> str:
@@ -169,9 +181,21 @@ def _refusal(context: Context, refused: Refused, session: Session | None) -> str
     return context.say(f"skill.{refused.reason}", **values)
 
 
-def unknown(name: str, context: Context) -> str:
-    """What a surface says when `run` gave None: the name, and those it could have been."""
+def unknown(name: str, rest: str, context: Context) -> str:
+    """What a surface says when `run` gave None: what was typed, and what it could have been."""
     here = here_for(context, active_session(context))
-    near = difflib.get_close_matches(name, [command.name for command in available(here)], n=3, cutoff=0.6)
-    said = context.say("cmd.unknown", cmd=name)
-    return f"{said}. {context.say('cmd.suggest', cmds=', '.join(f'/{one}' for one in near))}" if near else said
+    name, rest = aliases.current().expand(name, rest.strip())
+    commands = {command.name: command for command in available(here)}
+    if name in commands and rest:
+        verb = rest.split(maxsplit=1)[0]
+        verbs = [each.name for each in commands[name].verbs]
+        typed = f"{name} {verb}"
+        near = [f"/{name} {each}" for each in _close(verb, verbs) or ["help"]]
+    else:
+        typed, near = name, [f"/{each}" for each in _close(name, commands)]
+    said = context.say("cmd.unknown", cmd=typed[:MOST_TYPED])
+    return f"{said}. {context.say('cmd.suggest', cmds=', '.join(near))}" if near else said
+
+
+def _close(word: str, known: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(word[:MOST_TYPED], list(known), n=3, cutoff=0.6)

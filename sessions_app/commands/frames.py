@@ -57,7 +57,7 @@ async def on_command(socket: Socket, frame: CommandFields) -> None:
         context = context_of(socket, frame, bound, sid)
         result = dispatch.run(name, frame.message, context)
         if result is None:
-            raise BadRequest(dispatch.unknown(name[:100], context))
+            raise BadRequest(dispatch.unknown(name, frame.message, context))
         target = result.switch_to or (result.session_id if result.started_turn else None)
         session = session_in(bound, target) if target else None
         return _there(socket, result) or bound, result, watched(session) if session else None

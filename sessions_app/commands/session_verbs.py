@@ -6,6 +6,7 @@ from pathlib import Path
 from agents_app.agents import load_agent
 from agents_app.disabled import disabled_in
 from agents_app.outfit import outfit
+from agents_app.prompt_files import BuiltPrompt
 from agents_app.providers.contract import ModelConfig, ProviderError
 from agents_app.providers.registry import resolve_model
 from halo_site.lib.access_level import Access, lowest
@@ -168,9 +169,18 @@ def context_(context: Context, rest: str) -> Result:
         ("messages", str(Entry.objects.filter(session=session, deleted=None).exclude(kind="notice").count())),
         ("tools", ", ".join(worn.tools) or none),
         ("skills", ", ".join(skill.id for skill in worn.skills) or none),
-        ("files", ", ".join(Path(source).name for source in worn.prompt.sources) or none),
+        ("files", ", ".join(_source(context, worn.prompt, source) for source in worn.prompt.sources) or none),
     ]
     return Result(text="\n".join(grid((context.say(f"context.{key}"), value) for key, value in rows)))
+
+
+def _source(context: Context, prompt: BuiltPrompt, source: str) -> str:
+    """A file of the prompt with what it adds to every request."""
+    size = prompt.sizes.get(source)
+    if size is None:
+        return Path(source).name
+    cut = f", {context.say('context.cut')}" if size.cut else ""
+    return f"{Path(source).name} ({size.bytes / 1024:.1f} KiB{cut})"
 
 
 def _thinking(model: ModelConfig) -> str:

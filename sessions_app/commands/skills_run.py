@@ -1,14 +1,21 @@
 """A skill as a command: its text becomes a message to the agent of the open session (spec commands, rules 20, 21)."""
 
+import logging
+
+from django.db import DatabaseError
+
 from agents_app.agents import load_agent
 from agents_app.commands import RunSkill
 from agents_app.disabled import disabled_in
 from agents_app.outfit import outfit
 from halo_site.lib.errors import HaloError
+from workspaces_app.audit import audit
 
 from .. import actions
 from ..models import Session
 from .context import Context, Result
+
+log = logging.getLogger("halo.commands")
 
 
 def run_skill(context: Context, asked: RunSkill, session: Session | None) -> Result | None:
@@ -37,6 +44,31 @@ def run_skill(context: Context, asked: RunSkill, session: Session | None) -> Res
     busy = {"busy": "handler.queued", "compact": "handler.compacting"}.get(accepted.busy)
     words = context.say("skill.activated", cmd=cmd) + (f" {context.say(busy)}" if busy else "")
     return Result(text=words, started_turn=True, session_id=sid)
+
+
+def tell_audit(context: Context, typed: str, skill_id: str, session: Session | None, outcome: str) -> None:
+    """One row per skill command, refused ones too. The message itself names its sender; this says by which way.
+
+    typed: command and verb, without what stands behind them, which may be private.
+    """
+    detail: dict[str, object] = {
+        "skill": skill_id,
+        "channel": context.label,
+        "level": context.level.value,
+        "session": session.sid if session is not None else context.draft,
+        "outcome": outcome,
+    }
+    try:
+        audit(
+            "command.skill",
+            actor=context.caller,
+            target=f"/{typed}",
+            workspace=context.workspace,
+            address=context.address,
+            detail=detail,
+        )
+    except (HaloError, DatabaseError):  # the command is done or refused; that its row is missing changes neither
+        log.exception("no audit row for /%s", typed)
 
 
 def _placeholders(context: Context, agent_id: str | None) -> dict[str, str]:

@@ -83,6 +83,7 @@ EN = {
     "context.tools": "Tools",
     "context.skills": "Skills",
     "context.files": "Files",
+    "context.cut": "cut",
     "context.none": "none",
     "agents.empty": "There is no agent here.",
     "agents.title": "Agents:",

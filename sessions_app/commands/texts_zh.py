@@ -83,6 +83,7 @@ ZH = {
     "context.tools": "工具",
     "context.skills": "技能",
     "context.files": "文件",
+    "context.cut": "已截断",
     "context.none": "无",
     "agents.empty": "这里没有智能体。",
     "agents.title": "智能体：",

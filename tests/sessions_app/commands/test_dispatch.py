@@ -1,6 +1,7 @@
 """What a typed line does, whoever types it (spec commands; its invariants by number)."""
 
 import logging
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -47,6 +48,27 @@ def test_1_the_aliases_are_read_again_when_they_change(type_: Type, conversation
     assert type_("/go 1", active="one")
     aliases.unlink()
     assert type_("/go 1", active="one") is None
+
+
+@pytest.mark.parametrize("prefix", ["", "tg_7_"])
+def test_clear_begins_a_new_session_on_every_surface(
+    type_: Type, conversation: Conversation, aliases: Path, prefix: str
+):
+    conversation("one")
+    aliases.unlink()
+    answer = type_("/clear", active="one", prefix=prefix)
+    assert answer is not None
+    assert answer.switch_to not in (None, "one")
+    assert answer.text == "New session."
+
+
+def test_no_skill_gets_the_name_that_every_surface_has(type_: Type, conversation: Conversation, skills: Path, context):
+    (skills / "notes" / "SKILL.md").write_text("---\nname: notes\ndescription: x\ncommand: /clear\n---\nx")
+    conversation("one")
+    assert "clear" not in [each["name"] for each in descriptors(context(active="one"), skills=True)]
+    answer = type_("/clear", active="one")
+    assert answer is not None
+    assert not answer.started_turn
 
 
 def test_broken_aliases_are_none(type_: Type, conversation: Conversation, aliases: Path):
@@ -268,6 +290,32 @@ def test_15_evo_works_on_a_main_session_and_says_that_there_is_no_evolution(
     assert "sub-agent" in child.text
 
 
+def test_each_command_of_a_skill_is_in_the_trail_refused_ones_too(
+    type_: Type, conversation: Conversation, skills: Path
+):
+    conversation("one")
+    type_("/notes draft my secret plan", active="one", address="192.0.2.7")
+    type_("/notes publish", active="one", level=WORKSPACE, prefix="tg_7_", label="Telegram: bot")
+    type_("/session list", active="one")
+    done, refused = AuditEvent.objects.filter(action="command.skill").order_by("pk")
+    assert (done.target, done.address, done.detail) == (
+        "/notes draft",
+        "192.0.2.7",
+        {"skill": "notes", "channel": "WS", "level": "full", "session": "one", "outcome": "done"},
+    )
+    assert refused.target == "/notes publish"
+    assert (refused.detail["channel"], refused.detail["level"]) == ("Telegram: bot", "workspace")
+    assert refused.detail["outcome"] == "access_required"
+
+
+def test_11_stop_in_one_tab_leaves_the_session_of_another_alone(type_: Type, conversation: Conversation):
+    for sid in ("one", "two"):
+        conversation(sid)
+    type_("/session stop", active="one")
+    folded = Entry.objects.filter(turn__stop_reason="folded").values_list("session__sid", flat=True)
+    assert list(folded) == ["one"]
+
+
 def test_18_a_changed_skill_counts_for_the_next_command(type_: Type, conversation: Conversation, skills: Path):
     conversation("one")
     file = skills / "notes" / "SKILL.md"
@@ -281,8 +329,24 @@ def test_an_unknown_command_is_nobodys_and_near_names_are_told(
     type_: Type, context: Callable[..., Context], skills: Path
 ):
     assert type_("/sesion list") is None
-    assert dispatch.unknown("sesion", context()) == "Unknown command: sesion. Did you mean /session?"
-    assert dispatch.unknown("zzzz", context()) == "Unknown command: zzzz"
+    assert dispatch.unknown("sesion", "list", context()) == "Unknown command: sesion. Did you mean /session?"
+    assert dispatch.unknown("zzzz", "", context()) == "Unknown command: zzzz"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/session swich 2", "Unknown command: session swich. Did you mean /session switch?"),
+        ("/session zzzz", "Unknown command: session zzzz. Did you mean /session help?"),
+        ("/zzzz " + "y" * 5000, "Unknown command: zzzz"),
+    ],
+)
+def test_near_verbs_are_told_of_a_known_command(
+    type_: Type, context: Callable[..., Context], conversation: Conversation, line: str, said: str
+):
+    conversation("one")
+    assert type_(line, active="one") is None
+    assert dispatch.unknown(*dispatch.split(line), context(active="one")) == said
 
 
 def test_a_new_session_of_a_channel_is_the_callers_and_no_stronger(type_: Type, agent_folder: Path):
@@ -359,6 +423,20 @@ def test_info_and_context_say_what_there_is(type_: Type, conversation: Conversat
     assert lines["Model"].endswith("demo/demo")
     assert "file_read" in lines["Tools"]
     assert "notes" in lines["Skills"]
+
+
+def test_context_says_what_each_file_adds_and_which_is_cut(
+    type_: Type, conversation: Conversation, workspace: Workspace, agent_folder: Path
+):
+    conversation("one")
+    Path(workspace.path, ".halo").mkdir(exist_ok=True)
+    Path(workspace.path, ".halo", "INDEX.md").write_text("index\n" * 20_000)
+    Path(workspace.path, ".halo", "INSTRUCTIONS.md").write_text("x" * 2048)
+    context = type_("/session context", active="one")
+    assert context is not None
+    files = next(line for line in context.text.splitlines() if line.split()[0] == "Files")
+    assert "INSTRUCTIONS.md (2.0 KiB)" in files
+    assert re.search(r"INDEX\.md \(6\d\.\d KiB, cut\)", files)
 
 
 def test_a_folder_that_is_not_yours_is_not_there(type_: Type, workspace: Workspace, tmp_path: Path):
