@@ -17,6 +17,7 @@ from .throttle import held
 QUICK = "hello [[fake tokens=20]]"
 LOAD = "hello [[fake tokens=200]]"
 WARM = "warm up [[fake tokens=1]]"
+SLOW = "hello [[fake tokens=200 delay=100]]"
 
 
 class Prober:
@@ -46,15 +47,34 @@ class Prober:
 
 
 async def boot(halo: Halo, *, times: int = 5) -> dict[str, Any]:
-    """Process start to the first answer of the health route; memory 5 s later."""
-    seconds, idle = [], {}
+    """Process start to the first answer of the health route; memory 5 s later; SIGTERM to the end, while 50 stream."""
+    seconds, ends, idle = [], [], {}
     for at in range(times):
         seconds.append(await halo.start())
         if at == times - 1:
             await asyncio.sleep(5)
             idle = usage(halo.pid)
         await halo.stop()
-    return {"seconds": summary(seconds), "idle_rss_mb": idle["rss_mb"]}
+    for _ in range(times):
+        await halo.start()
+        await halo.login()
+        ends.append(await end_of(halo))
+    return {"seconds": summary(seconds), "idle_rss_mb": idle["rss_mb"], "end_s": summary(ends)}
+
+
+async def end_of(halo: Halo, *, sessions: int = 50) -> float:
+    """Seconds from SIGTERM to the end of the process, in the middle of `sessions` streamed turns."""
+    workspace = await halo.open_folder(halo.work / "ending")
+    chats = [Chat(halo, workspace) for _ in range(sessions)]
+    for chat in chats:
+        await chat.open()
+        chat.post(SLOW)
+    for chat in chats:
+        while kind_of((await chat.ws.next(30))[1]) != "chat:stream":
+            pass
+    begun = now()
+    await halo.stop()
+    return now() - begun
 
 
 async def straight(llm: str, content: str, times: int, width: int = 1) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def figures(result: dict[str, Any]) -> Iterator[tuple[str, float, Any, bool]]:
     yield from crowd(result)
     yield "health after process start, median (s)", 1.5, pick(result, "boot", "seconds", "median"), False
     yield "idle resident memory (MB)", 130, pick(result, "boot", "idle_rss_mb"), False
+    yield "end after SIGTERM in the middle of 50 turns, most (s)", 5, pick(result, "boot", "end_s", "max"), False
     yield "turn in 10,000 entries / turn in 10", 1.2, pick(result, "history", "turn_ratio"), False
     yield (
         "open a session of 10,000, route, median (ms)",
