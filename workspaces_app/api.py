@@ -14,7 +14,9 @@ from halo_site.lib.schema import ApiSchema
 from . import actions, folders
 from .access import CallerRequest, check_superuser
 from .data_preview.routes import router as data_preview_router
+from .files.preview_routes import router as preview_router
 from .files.routes import router as files_router
+from .files.trash_routes import router as trash_router
 from .models import Membership, Workspace
 
 router = Router(by_alias=True, tags=["workspaces"])
@@ -149,3 +151,5 @@ router.add_router("", data_preview_router)
 
 
 router.add_router("", files_router)
+router.add_router("", trash_router)
+router.add_router("", preview_router)

@@ -11,8 +11,10 @@ from django.conf import settings
 
 from halo_site.lib import settings_store
 
+TRASH = (".halo", "trash")
+
 # Never shown below full access.
-MASKED_DIRS = ((".halo", "sessions"), (".halo", "logs"), (".halo", "evo"))
+MASKED_DIRS = ((".halo", "sessions"), (".halo", "logs"), (".halo", "evo"), TRASH)
 MASKED_FILES = (
     (".halo", "settings.yaml"),
     (".halo", "halo.db"),

@@ -7,7 +7,10 @@ from halo_site.lib.errors import NotFound
 
 from .jail import Jail
 
-FOLDERS = ("sessions", "agents", "skills", "logs", "memory", "canvas", "evo/runs", "evo/applies", "evo/history")
+FOLDERS = (
+    *("sessions", "agents", "skills", "logs", "memory", "canvas", "trash"),
+    *("evo/runs", "evo/applies", "evo/history"),
+)
 
 
 def scaffold(root: Path) -> None:

@@ -19,6 +19,8 @@ from halo_site.lib.crashpoint import crashpoint
 from halo_site.lib.db import DbThreads, engine_threads
 from halo_site.lib.errors import HaloError
 from halo_site.lib.publish import on_signal
+from workspaces_app.files import trash
+from workspaces_app.models import Workspace
 from workspaces_app.sandbox.ledger import settle_left
 
 from ..delegation import reports
@@ -36,6 +38,7 @@ log = logging.getLogger("halo.engine")
 SCAN_EVERY = 2.0
 SHUTDOWN_SECONDS = 3.0
 WARM_AFTER = 1.0
+TRASH_AFTER, TRASH_EVERY = 60.0, 3600.0
 
 
 _scanned_at: float | None = None  # monotonic, of the engine that serves everybody
@@ -85,6 +88,8 @@ class Engine:
                 group.create_task(self._scan(), name="engine scan")
                 group.create_task(self._renew(), name="engine renewal")
                 group.create_task(self._warm(), name="engine warm-up")
+                if not self.runner:
+                    group.create_task(self._empty_trash(), name="engine trash")
                 group.create_task(self.transcripts.run(), name="transcripts")
         finally:
             await http.close_client()
@@ -206,6 +211,17 @@ class Engine:
         """What the first model call needs, soon after the start instead of during it."""
         await asyncio.sleep(WARM_AFTER)
         await http.client()
+
+    async def _empty_trash(self) -> None:
+        """What was deleted in a workspace a week ago goes for good: soon after the start, then once an hour."""
+        await asyncio.sleep(TRASH_AFTER)
+        while True:
+            try:
+                for path in await self.threads.run(lambda: list(Workspace.objects.values_list("path", flat=True))):
+                    await asyncio.to_thread(trash.age_out, Path(path))
+            except HaloError as error:  # the database is gone for a while
+                log.warning("engine trash: %s", error)
+            await asyncio.sleep(TRASH_EVERY)
 
     async def _watch(self) -> None:
         """End runs that lost their lease, and those that have shown nothing for `general.session.stall_minutes`."""

@@ -401,7 +401,7 @@ def test_a_scaffold_is_complete_and_repeatable(root):
     scaffold(root)
     made = {str(path.relative_to(root / ".halo")) for path in (root / ".halo").rglob("*")}
     assert made == {
-        *("sessions", "agents", "skills", "logs", "memory", "canvas"),
+        *("sessions", "agents", "skills", "logs", "memory", "canvas", "trash"),
         *("evo", "evo/runs", "evo/applies", "evo/history"),
     }
 

@@ -26,23 +26,39 @@ def remove(jail: Jail, path: str, base: Baseline = ANY_STATE) -> bool:
     Below full access a folder that holds a control file stays as it is (SECURITY-BAR S3).
     Raises Forbidden for the root and where the caller may not write, Conflict when it is not as in `base`.
     """
-    jail.check_writable(path)
     try:
-        with jail.errors(path), jail.spot(path, writing=True, keep_link=True) as spot:
-            if spot.name == ".":
-                raise Forbidden("Cannot delete project root")
-            with _locked(spot.folder if base.given else None):
-                found = os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
-                base.check(spot, found)
-                if stat.S_ISDIR(found.st_mode):
-                    _check_below(jail, spot)
-                    _remove_tree(spot)
-                else:
-                    os.unlink(spot.name, dir_fd=spot.folder)
-            os.fsync(spot.folder)
+        with leaving(jail, path, base) as spot:
+            erase(spot)
     except NotFound:
         return False
     return True
+
+
+@contextmanager
+def leaving(jail: Jail, path: str, base: Baseline = ANY_STATE) -> Iterator[Spot]:
+    """What is at `path`, about to go: the caller may take it away, and it is as in `base` and stays so meanwhile.
+
+    Raises as `remove`, and NotFound.
+    """
+    jail.check_writable(path)
+    with jail.errors(path), jail.spot(path, writing=True, keep_link=True) as spot:
+        if spot.name == ".":
+            raise Forbidden("Cannot delete project root")
+        with locked(spot.folder if base.given else None):
+            found = os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
+            base.check(spot, found)
+            if stat.S_ISDIR(found.st_mode):
+                check_below(jail, spot, (spot.where / spot.name).relative_to(jail.root).parts)
+            yield spot
+        os.fsync(spot.folder)
+
+
+def erase(spot: Spot) -> None:
+    """A file, a link, or a folder with all that is in it. Raises OSError, Conflict."""
+    if stat.S_ISDIR(os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False).st_mode):
+        _remove_tree(spot)
+    else:
+        os.unlink(spot.name, dir_fd=spot.folder)
 
 
 def move(jail: Jail, old: str, new: str, base: Baseline = ANY_STATE) -> None:
@@ -63,11 +79,11 @@ def move(jail: Jail, old: str, new: str, base: Baseline = ANY_STATE) -> None:
         found = os.stat(here.name, dir_fd=here.folder, follow_symlinks=False)
         base.check(here, found)  # before folders are made for the new name
         if stat.S_ISDIR(found.st_mode):
-            _check_below(jail, here)
+            check_below(jail, here, (here.where / here.name).relative_to(jail.root).parts)
         with (
             jail.errors(new),
             jail.spot(new, create=True, keep_link=True) as there,
-            _locked(there.folder, here.folder if base.given else None),
+            locked(there.folder, here.folder if base.given else None),
         ):
             if base.given:
                 found = os.stat(here.name, dir_fd=here.folder, follow_symlinks=False)
@@ -80,7 +96,7 @@ def move(jail: Jail, old: str, new: str, base: Baseline = ANY_STATE) -> None:
 
 
 @contextmanager
-def _locked(*folders: int | None) -> Iterator[None]:
+def locked(*folders: int | None) -> Iterator[None]:
     """Other writers keep out of these folders; None is passed over. In one order, so that two moves never wait for
     each other, and once for a folder that is named twice."""
     by_inode: dict[tuple[int, int], int] = {}
@@ -110,17 +126,18 @@ def _free(there: Spot, here: Spot, moved: os.stat_result) -> bool:
     return os.path.samestat(found, moved) and here.name != there.name and one_name
 
 
-def _check_below(jail: Jail, spot: Spot) -> None:
+def check_below(jail: Jail, spot: Spot, top: tuple[str, ...]) -> None:
+    """Below full access: raises Forbidden when the folder holds what this caller may not write. top: where it is."""
     if jail.level is Access.FULL:
         return
-    top = (spot.where / spot.name).relative_to(jail.root).parts
-    for count, names in enumerate(_names_below(spot)):
+    for count, names in enumerate(names_below(spot)):
         if count >= MOST_CHECKED:
             raise TooLarge(f"This folder holds more than {MOST_CHECKED} entries; work on its parts")
         jail.check_writable("/".join((*top, *names)))
 
 
-def _names_below(spot: Spot) -> Iterator[tuple[str, ...]]:
+def names_below(spot: Spot) -> Iterator[tuple[str, ...]]:
+    """Of everything in a folder, by handles: a folder that becomes a link meanwhile is not followed."""
     stack: list[tuple[int, Iterator[os.DirEntry[str]], tuple[str, ...]]] = []
 
     def enter(parent: int, name: str, below: tuple[str, ...]) -> None:

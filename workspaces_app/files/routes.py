@@ -1,4 +1,4 @@
-"""Routes of files and previews (spec http-api, Files). Everything here runs in threads; bodies and answers stream."""
+"""Routes of files (spec http-api, Files). Everything here runs in threads; bodies and answers stream."""
 
 import os
 import stat
@@ -20,7 +20,7 @@ from halo_site.lib.schema import ApiSchema
 from ..access import CallerRequest
 from ..audit import audit
 from ..jail import Jail, as_halo_error
-from . import preview, remove, search, text, tree, upload, write
+from . import remove, search, text, trash, tree, upload, write
 from .door import enter, required, texts
 from .download import as_download, open_for_download
 from .version import Baseline, created, hash_of, milliseconds, tags_of, version_of
@@ -135,6 +135,10 @@ class FileDoneOut(ApiSchema):
     path: str
 
 
+class FileDeletedOut(FileDoneOut):
+    trash_id: int | None = None  # to put it back; without one it is gone
+
+
 class RenamedOut(ApiSchema):
     ok: bool = True
     old_path: str
@@ -151,11 +155,6 @@ class UploadedFileOut(ApiSchema):
 class UploadedOut(ApiSchema):
     uploaded: list[UploadedFileOut]
     count: int
-
-
-class PreviewOut(ApiSchema):
-    url: str
-    expires_at: int  # Unix milliseconds
 
 
 @router.get("/files/tree", response=TreeOut, summary="One level of the file tree")
@@ -331,32 +330,35 @@ def upload_files(request: CallerRequest) -> dict[str, Any]:
     return {"uploaded": uploaded, "count": len(uploaded)}
 
 
-@router.delete("/files", response=FileDoneOut, summary="Delete a file, or a folder with all that is in it")
+@router.delete(
+    "/files",
+    response=FileDeletedOut,
+    exclude_none=True,
+    summary="Delete a file, or a folder with all that is in it",
+)
 def delete(
-    request: CallerRequest, projectId: str | None = None, path: str | None = None, expectMtime: Mtime = None
+    request: CallerRequest,
+    projectId: str | None = None,
+    path: str | None = None,
+    expectMtime: Mtime = None,
+    permanent: str = "",
 ) -> dict[str, Any]:
-    """Fine when it is gone already. With `expectMtime` or `If-Match` only that state, as `PUT /files`."""
+    """Into the trash for a week, or with `permanent=1` for good. Fine when it is gone already.
+
+    With `expectMtime` or `If-Match` only that state, as `PUT /files`.
+    """
     workspace, jail = enter(request.caller, projectId, Access.WORKSPACE)
     path = required(path)
     base = Baseline(expectMtime, tags_of(request.headers.get("If-Match")))
     with texts():
-        if remove.remove(jail, path, base):
-            audit("file.delete", actor=request.caller, target=path, workspace=workspace, request=request)
-    return {"ok": True, "path": path}
-
-
-@router.post("/files/preview", response=PreviewOut, summary="An address that shows a page in a cage, for 24 h")
-def make_preview(request: CallerRequest, body: PlaceIn) -> preview.Issued:
-    workspace, jail = enter(request.caller, body.project_id)
-    with texts():
-        return preview.issue(request.caller, workspace, jail, required(body.path))
-
-
-@router.get(
-    "/preview/{token}/{path:path}", openapi_extra=BYTES, summary="A page, or what lies in its folder, by its token"
-)
-def show_preview(request: HttpRequest, token: str, path: str) -> HttpResponseBase:
-    return preview.serve(request, token, path)
+        if permanent == "1":
+            number = 0 if remove.remove(jail, path, base) else None
+        else:
+            number = trash.discard(jail, path, base, by=request.caller.username)
+    if number is not None:
+        detail: dict[str, object] = {"trash": number} if number else {"permanent": True}
+        audit("file.delete", actor=request.caller, target=path, workspace=workspace, request=request, detail=detail)
+    return {"ok": True, "path": path, "trashId": number or None}
 
 
 def _regular(found: os.stat_result) -> os.stat_result:

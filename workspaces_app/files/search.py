@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..jail import Jail
+from ..protected import TRASH
 from ..walk import DIR
-from .tree import Unseen, name_key, unseen_in, visible
+from .tree import NOTHING, Unseen, name_key, unseen_in, visible
 
 SCANNED = 50_000  # entries looked at in one search
 DEEPEST = 200
@@ -56,7 +57,7 @@ def folded(text: str) -> str:
 def _entries(jail: Jail) -> Iterator[tuple[str, bool]]:
     """(path, is it a folder) of everything that shows, level by level. Folders are opened without following links."""
     todo: deque[tuple[tuple[str, ...], list[str]]] = deque()
-    unseen = jail.unseen()
+    unseen = _unseen(jail)
     with jail.errors("."), jail.folder(".") as root:
         names: list[str] = []
         for name, is_dir in _scan(unseen, root, ()):
@@ -82,6 +83,13 @@ def _entries(jail: Jail) -> Iterator[tuple[str, bool]]:
                         todo.append((below, inner))
             finally:
                 os.close(parent)
+
+
+def _unseen(jail: Jail) -> Unseen:
+    """Nor does anybody find what was deleted."""
+    unseen = jail.unseen()
+    *above, name = TRASH
+    return {**unseen, tuple(above): unseen.get(tuple(above), NOTHING) | {name}}
 
 
 def _in_folder(unseen: Unseen, parent: int, below: tuple[str, ...]) -> Iterator[tuple[str, bool]]:

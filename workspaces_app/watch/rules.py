@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from halo_site.lib.atomic_file import PREFIX
 
+from ..protected import TRASH
+
 # Names that hide whatever lies below them, at any depth: made by tools, large, and of no use in a tree.
 _IGNORED = """
 .git .hg .svn node_modules bower_components .pnpm-store .yarn .next dist build out target .turbo .cache .parcel-cache
@@ -24,9 +26,16 @@ SYSTEM = frozenset({"/System", "/Library", "/private", "/usr", "/bin", "/sbin", 
 REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "vboxsf", "fuse.sshfs", "fuse.rclone"})
 
 
-def is_ignored(name: str) -> bool:
-    """For one segment. Our own temporary files are renamed to what they become; that is told."""
-    return name in IGNORED or name.startswith(PREFIX)
+def is_ignored(name: str, folder: str = "") -> bool:
+    """For one segment, in a folder of the workspace ("" = its root). The trash is; what went there is gone from its
+    place, and that is told. Our own temporary files are renamed to what they become; that is told."""
+    return name in IGNORED or name.startswith(PREFIX) or (folder, name) == TRASH
+
+
+def is_ignored_path(path: str) -> bool:
+    """Whether `path` is, or lies in, what is ignored."""
+    names = path.split("/")
+    return any(map(is_ignored, names)) or tuple(names[:2]) == TRASH
 
 
 def is_quiet(path: str) -> bool:

@@ -61,7 +61,7 @@ class Tree:
             listed: dict[str, int] = {}
             with suppress(OSError), os.scandir(self.place(at)) as entries:  # the look that follows says what is wrong
                 for entry in entries:
-                    if not is_ignored(entry.name) and entry.is_dir(follow_symlinks=False):
+                    if not is_ignored(entry.name, at) and entry.is_dir(follow_symlinks=False):
                         listed[entry.name] = -entry.inode() - 1
             todo += (f"{at}/{name}" if at else name for name in listed)
             self._keep(at, listed)
@@ -128,7 +128,7 @@ class Tree:
         try:
             with os.scandir(self.place(folder)) as entries:
                 for entry in entries:
-                    if not is_ignored(entry.name):
+                    if not is_ignored(entry.name, folder):
                         try:
                             status = entry.stat(follow_symlinks=False)
                         except OSError:

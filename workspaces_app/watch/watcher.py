@@ -132,7 +132,7 @@ class Watcher:
                     self._tree.fresh.add("")  # another one by the same name, or soon to be
             elif place.startswith(prefix):
                 path = place[len(prefix) :]
-                if not any(rules.is_ignored(name) for name in path.split("/")):
+                if not rules.is_ignored_path(path):
                     self._note(self._tree.look(path, modified=MODIFIED in kinds, deleted=DELETED in kinds))
 
     def _note(self, changes: Sequence[Change]) -> None:

@@ -201,7 +201,7 @@ def test_a_link_is_renamed_and_deleted_itself(files: Files, outside):
     os.symlink(outside / "secret.txt", files.root / "out")
     assert files.post("files/rename", oldPath="out", newPath="still-out").status_code == 200
     assert os.readlink(files.root / "still-out") == str(outside / "secret.txt")
-    assert files.delete("still-out").status_code == 200
+    assert files.delete("still-out", permanent=1).status_code == 200
     assert (outside / "secret.txt").read_text() == CANARY
     assert list(files.root.iterdir()) == []
 
@@ -210,10 +210,10 @@ def test_a_delete_takes_a_folder_with_all_in_it_and_nothing_behind_its_links(fil
     (files.root / "a" / "b").mkdir(parents=True)
     (files.root / "a" / "b" / "c").touch()
     os.symlink(outside, files.root / "a" / "out")
-    assert files.delete("a").json() == {"ok": True, "path": "a"}
+    assert files.delete("a", permanent=1).json() == {"ok": True, "path": "a"}
     assert list(files.root.iterdir()) == []
     assert (outside / "secret.txt").read_text() == CANARY
-    assert files.delete("a").json() == {"ok": True, "path": "a"}
+    assert files.delete("a", permanent=1).json() == {"ok": True, "path": "a"}
     assert AuditEvent.objects.filter(action="file.delete").count() == 1
     for root in (".", "./", str(files.root)):
         answer = files.delete(root)
@@ -263,7 +263,7 @@ def test_a_folder_and_a_link_are_deleted_only_as_they_were_seen(files: Files):
         assert (stale.status_code, stale.json()["mtime"], stale.json()["version"]) == (409, seconds * 1000, None)
         assert files.delete(name, {"if-match": '"a-version"'}).status_code == 409
         assert os.path.lexists(files.root / name)
-        assert files.delete(name, expectMtime=seconds * 1000).status_code == 200
+        assert files.delete(name, expectMtime=seconds * 1000, permanent=1).status_code == 200
     assert list(files.root.iterdir()) == []
     assert files.delete("folder", expectMtime=1).json() == {"ok": True, "path": "folder"}, "it is gone, as was wanted"
 

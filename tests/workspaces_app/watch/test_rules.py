@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspaces_app.watch.rules import IGNORED, is_ignored, is_quiet, refusal, remote_type
+from workspaces_app.watch.rules import IGNORED, is_ignored, is_ignored_path, is_quiet, refusal, remote_type
 from workspaces_app.watch.window import Window, merged
 
 
@@ -16,6 +16,16 @@ def test_all_names_of_the_specification_are_ignored():
 @pytest.mark.parametrize("name", [".halo", ".env", ".github", "src", "Build", "node_modules2", "中文"])
 def test_other_names_are_watched(name):
     assert not is_ignored(name)
+
+
+def test_the_trash_of_the_workspace_is_ignored_and_no_other_folder_of_that_name():
+    assert is_ignored("trash", ".halo")
+    assert is_ignored_path(".halo/trash")
+    assert is_ignored_path(".halo/trash/1/files/a")
+    assert is_ignored_path("a/node_modules/b")
+    assert not is_ignored("trash", "src")
+    assert not is_ignored_path("trash/.halo/x")
+    assert not is_ignored_path(".halo/trash2")
 
 
 def test_sessions_and_logs_are_quiet_and_nothing_beside_them():

@@ -12,6 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from workspaces_app.files.trash import discard
+from workspaces_app.jail import Jail
 from workspaces_app.watch.native import Exhausted, Notify
 from workspaces_app.watch.tree import Tree
 
@@ -35,6 +37,16 @@ def test_a_file_that_comes_is_written_and_goes_is_told(watched: Watched):
     watched.told("a.txt", "unlink")
     (watched.root / "文件夹").mkdir()
     watched.told("文件夹", "addDir")
+
+
+def test_what_goes_into_the_trash_is_gone_and_nothing_of_the_trash_is_told(watched: Watched):
+    (watched.root / "a.txt").write_text("1")
+    watched.start()
+    assert discard(Jail(watched.root, confined=True), "a.txt")
+    watched.told("a.txt", "unlink")
+    (watched.root / "b.txt").write_text("1")
+    assert discard(Jail(watched.root, confined=True), "b.txt")
+    assert not [path for path, _ in watched.settled() if path.startswith(".halo/trash")]
 
 
 def test_create_and_write_at_once_are_one_add_and_a_hundred_writes_few_changes(watched: Watched):

@@ -557,7 +557,9 @@ export interface paths {
         post?: never;
         /**
          * Delete a file, or a folder with all that is in it
-         * @description Fine when it is gone already. With `expectMtime` or `If-Match` only that state, as `PUT /files`.
+         * @description Into the trash for a week, or with `permanent=1` for good. Fine when it is gone already.
+         *
+         *     With `expectMtime` or `If-Match` only that state, as `PUT /files`.
          */
         delete: operations["workspaces_app_files_routes_delete"];
         options?: never;
@@ -626,7 +628,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** An address that shows a page in a cage, for 24 h */
-        post: operations["workspaces_app_files_routes_make_preview"];
+        post: operations["workspaces_app_files_preview_routes_make_preview"];
         delete?: never;
         options?: never;
         head?: never;
@@ -702,6 +704,63 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files/trash": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was deleted within a week, newest first
+         * @description At most 1,000, of what the caller may write.
+         */
+        get: operations["workspaces_app_files_trash_routes_list_trash"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files/trash/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Put back what was deleted
+         * @description To where it was, or to `newPath`. Never onto something that is there: 409.
+         */
+        post: operations["workspaces_app_files_trash_routes_restore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/files/trash/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete for good what is in the trash */
+        delete: operations["workspaces_app_files_trash_routes_purge"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1214,7 +1273,7 @@ export interface paths {
             cookie?: never;
         };
         /** A page, or what lies in its folder, by its token */
-        get: operations["workspaces_app_files_routes_show_preview"];
+        get: operations["workspaces_app_files_preview_routes_show_preview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1991,6 +2050,23 @@ export interface components {
             /** Path */
             path: string;
         };
+        /** DiscardedOut */
+        DiscardedOut: {
+            /** Deletedat */
+            deletedAt: number;
+            /** Deletedby */
+            deletedBy: string;
+            /** Goneat */
+            goneAt: number;
+            /** Id */
+            id: number;
+            /** Path */
+            path: string;
+            /** Size */
+            size: number;
+            /** Type */
+            type: string;
+        };
         /** DispatchOut */
         DispatchOut: {
             caller: components["schemas"]["SideOut"];
@@ -2185,6 +2261,18 @@ export interface components {
             unit: string;
             /** Value */
             value: string | number | boolean | string[] | null;
+        };
+        /** FileDeletedOut */
+        FileDeletedOut: {
+            /**
+             * Ok
+             * @default true
+             */
+            ok: boolean;
+            /** Path */
+            path: string;
+            /** Trashid */
+            trashId?: number | null;
         };
         /** FileDoneOut */
         FileDoneOut: {
@@ -3034,6 +3122,15 @@ export interface components {
             /** Tokens */
             tokens: number;
         };
+        /** RestoreIn */
+        RestoreIn: {
+            /** Id */
+            id: number;
+            /** Newpath */
+            newPath?: string | null;
+            /** Projectid */
+            projectId?: string | null;
+        };
         /**
          * SandboxOut
          * @description What holds commands below full access, as this server found it. program "" = nothing; `reason` says why.
@@ -3581,6 +3678,11 @@ export interface components {
         ToolsOut: {
             /** Tools */
             tools: components["schemas"]["ToolOut"][];
+        };
+        /** TrashOut */
+        TrashOut: {
+            /** Items */
+            items: components["schemas"]["DiscardedOut"][];
         };
         /** TreeOut */
         TreeOut: {
@@ -5033,6 +5135,7 @@ export interface operations {
                 projectId?: string | null;
                 path?: string | null;
                 expectMtime?: number | null;
+                permanent?: string;
             };
             header?: never;
             path?: never;
@@ -5046,7 +5149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FileDoneOut"];
+                    "application/json": components["schemas"]["FileDeletedOut"];
                 };
             };
             /** @description Every answer outside 2xx that is not listed */
@@ -5168,7 +5271,7 @@ export interface operations {
             };
         };
     };
-    workspaces_app_files_routes_make_preview: {
+    workspaces_app_files_preview_routes_make_preview: {
         parameters: {
             query?: never;
             header?: never;
@@ -5324,6 +5427,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StatOut"];
+                };
+            };
+            /** @description Every answer outside 2xx that is not listed */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    workspaces_app_files_trash_routes_list_trash: {
+        parameters: {
+            query?: {
+                projectId?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrashOut"];
+                };
+            };
+            /** @description Every answer outside 2xx that is not listed */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    workspaces_app_files_trash_routes_restore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RestoreIn"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileDoneOut"];
+                };
+            };
+            /** @description Every answer outside 2xx that is not listed */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    workspaces_app_files_trash_routes_purge: {
+        parameters: {
+            query?: {
+                projectId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileDoneOut"];
                 };
             };
             /** @description Every answer outside 2xx that is not listed */
@@ -6285,7 +6485,7 @@ export interface operations {
             };
         };
     };
-    workspaces_app_files_routes_show_preview: {
+    workspaces_app_files_preview_routes_show_preview: {
         parameters: {
             query?: never;
             header?: never;
