@@ -57,7 +57,7 @@ def set_one(caller: Caller, scope: Scope, project_id: str | None, key: str, valu
     value = settings_store.check_value(key, value, part, scope)
     if settings_store.is_mask_of(value, stored):
         return
-    settings_store.write(scope, folder, key, value)
+    settings_store.write(scope, folder, key, value, secret=bool(part and part.secret))
     _told(caller, scope, workspace, "settings.change", key, request)
 
 
@@ -101,7 +101,8 @@ def put_all(
         if checked in (None, ""):
             continue
         settings_store.put(new, key, stored if settings_store.is_mask_of(checked, stored) else checked)
-    settings_store.replace_all(scope, folder, new, version)
+    secret = {key for key, part in known.items() if part.secret}
+    settings_store.replace_all(scope, folder, new, version, secret=secret)
     _told(caller, scope, workspace, "settings.replace", "", request)
     return settings_store.version_of(scope, folder)
 

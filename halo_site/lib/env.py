@@ -17,7 +17,7 @@ import yaml
 from django.core.exceptions import ImproperlyConfigured
 
 # Never handed to a child process (spec deploy 3).
-SERVER_SECRETS = ("HALO_PASSWORD", "HALO_JWT_SECRET", "DATABASE_URL", "REDIS_URL")
+SERVER_SECRETS = ("HALO_PASSWORD", "HALO_JWT_SECRET", "HALO_SETTINGS_KEY", "DATABASE_URL", "REDIS_URL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Env:
     password_hash: str  # server.password of a reference home; becomes the first admin's
     host: str  # HALO_HOST, 127.0.0.1; 0.0.0.0 listens on every interface
     jwt_secret: str  # HALO_JWT_SECRET, base64; empty = made by the first start
+    settings_key: str  # HALO_SETTINGS_KEY, or the content of HALO_SETTINGS_KEY_FILE; empty = secrets stored in clear
     database_url: str  # DATABASE_URL; empty = SQLite in the home
     redis_url: str  # REDIS_URL; empty = one process
     cors_origins: tuple[str, ...]  # HALO_CORS_ORIGINS, comma list
@@ -98,6 +99,7 @@ class Env:
             password_hash=text("-", "server.password"),
             host=text("HALO_HOST", "server.host", "127.0.0.1"),
             jwt_secret=text("HALO_JWT_SECRET", "server.jwt_secret"),
+            settings_key=_settings_key(environ_),
             database_url="" if standalone else text("DATABASE_URL", "server.database_url"),
             redis_url="" if standalone else text("REDIS_URL", "server.redis_url"),
             cors_origins=words("HALO_CORS_ORIGINS", "server.cors_origins"),
@@ -154,6 +156,22 @@ class Env:
                 "OPTIONS": {"timeout": 5, "transaction_mode": "IMMEDIATE", "init_command": pragmas},
             }
         }
+
+
+def _settings_key(environ_: Mapping[str, str]) -> str:
+    """Raises ImproperlyConfigured for a file that cannot be read, and for a key one could guess."""
+    key, file = environ_.get("HALO_SETTINGS_KEY", ""), environ_.get("HALO_SETTINGS_KEY_FILE", "")
+    if file and not key:
+        try:
+            key = Path(file).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ImproperlyConfigured(f"HALO_SETTINGS_KEY_FILE is {file!r}: it cannot be read: {error}") from error
+        if not key.strip():
+            raise ImproperlyConfigured(f"HALO_SETTINGS_KEY_FILE is {file!r}: it is empty")
+    key = key.strip()
+    if key and (len(key) < 32 or len(set(key)) < 12):
+        raise ImproperlyConfigured("HALO_SETTINGS_KEY is too short or a pattern: give 32 random characters or more")
+    return key
 
 
 def _networks(entries: tuple[str, ...]) -> tuple[str, ...]:

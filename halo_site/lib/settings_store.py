@@ -9,13 +9,14 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from django.conf import settings
 
+from . import sealed
 from .atomic_file import folder_lock, replace_in
 from .env import SERVER_SECRETS
 from .errors import BadRequest, Conflict, HaloError, NotFound, StorageFull
@@ -75,12 +76,24 @@ def layer(path: Path) -> Layer:
             fresh = Layer(known.stamp, known.values, f"{path} cannot be read: {error.strerror}")
         else:
             try:
-                fresh = Layer(stamp, load_mapping(text))
+                fresh = _opened(path, Layer(stamp, load_mapping(text)))
             except YamlError as error:
                 fresh = Layer(stamp, known.values, f"{path}: {error}", error.line)
                 log.error("settings stay as they were: %s: %s", path, error)
         _layers[path] = fresh
         return fresh
+
+
+def _opened(path: Path, state: Layer) -> Layer:
+    """Sealed secrets of the global file opened. One that does not open counts as unset, and writes are refused."""
+    if path != file_of("global", None):
+        return state
+    locked: list[tuple[str, str]] = []
+    state.values = sealed.opened(state.values, lambda key, reason: locked.append((key, reason)))
+    if locked:
+        state.error = f"{path}: {', '.join(key for key, _ in locked)} cannot be opened: {locked[0][1]}"
+        log.error("%s", state.error)
+    return state
 
 
 def _read(path: Path) -> str:
@@ -290,6 +303,8 @@ def check_value(key: str, value: Any, declared: Field | None, scope: Scope) -> A
     """`value` as it is stored. Raises BadRequest: wrong type, not acceptable, or global only."""
     if declared is not None and declared.global_only and scope == "workspace":
         raise BadRequest(f"{key} is global-only and cannot be set per workspace")
+    if sealed.is_sealed(value):
+        raise BadRequest(f"{key} must not begin with {sealed.PREFIX}")
     if value is None or isinstance(value, str | int | float | bool):
         if isinstance(value, str) and len(value) > 65_536:
             raise BadRequest(f"{key} is longer than 65536 characters")
@@ -305,14 +320,22 @@ def check_value(key: str, value: Any, declared: Field | None, scope: Scope) -> A
     return stored
 
 
-def write(scope: Scope, workspace: Path | None, key: str, value: Any) -> None:
-    """Set one leaf; None or "" unsets it. Key and value are checked by the caller. Raises Conflict when the file is
-    broken, NotFound when the workspace is gone, StorageFull."""
+def _kept(scope: Scope, key: str, value: Any, secret: bool) -> Any:
+    """The value as it stands in the file: sealed when it is a secret of the home and there is a key for that."""
+    is_secret = secret or key.split(".")[1:2] == ["secrets"]
+    if scope == "global" and is_secret and sealed.is_on() and isinstance(value, str) and not _ENV.fullmatch(value):
+        return sealed.seal(key, value)
+    return value
+
+
+def write(scope: Scope, workspace: Path | None, key: str, value: Any, *, secret: bool = False) -> None:
+    """Set one leaf; None or "" unsets it. Key and value are checked by the caller. secret: a param declared as one.
+    Raises Conflict when the file is broken, NotFound when the workspace is gone, StorageFull."""
     path = key.split(".")
     if value is None or value == "":
         delete(scope, workspace, key)
     else:
-        _change(scope, workspace, lambda text: set_value(text, path, value))
+        _change(scope, workspace, lambda text: set_value(text, path, _kept(scope, key, value, secret)))
 
 
 def write_many(scope: Scope, workspace: Path | None, values: Mapping[str, Any]) -> None:
@@ -320,7 +343,7 @@ def write_many(scope: Scope, workspace: Path | None, values: Mapping[str, Any]) 
 
     def edit(text: str) -> str:
         for key, value in values.items():
-            text = set_value(text, key.split("."), value)
+            text = set_value(text, key.split("."), _kept(scope, key, value, False))
         return text
 
     _change(scope, workspace, edit)
@@ -331,9 +354,37 @@ def delete(scope: Scope, workspace: Path | None, key: str) -> None:
     _change(scope, workspace, lambda text: delete_value(text, key.split(".")))
 
 
-def replace_all(scope: Scope, workspace: Path | None, tree: Tree, version: str | None = None) -> None:
-    """Put `tree` in place of the whole file. version: of the file it was made from; Conflict when it is another now."""
-    _change(scope, workspace, lambda text: dump(tree) if tree else "", version)
+def replace_all(
+    scope: Scope, workspace: Path | None, tree: Tree, version: str | None = None, *, secret: Collection[str] = ()
+) -> None:
+    """Put `tree` in place of the whole file. version: of the file it was made from; Conflict when it is another now.
+
+    secret: keys of params that are declared as secrets.
+    """
+    kept: Tree = {}
+    for key, value in leaves(tree):
+        put(kept, key, _kept(scope, key, value, key in secret))
+    _change(scope, workspace, lambda text: dump(kept) if kept else "", version)
+
+
+def reseal(secret: Collection[str], *, seal: bool) -> int:
+    """Seal the secrets of the global file that stand there in clear, or open all; how many. `secret`: as above."""
+    changed = 0
+
+    def edit(text: str) -> str:
+        nonlocal changed
+        known = layer(file_of("global", None)).values
+        for key, stored in leaves(load_mapping(text)):
+            plain = at(known, key)
+            new = _kept("global", key, plain, key in secret) if seal else plain
+            if sealed.is_sealed(stored) == seal or sealed.is_sealed(new) != seal or not isinstance(plain, str):
+                continue
+            text = set_value(text, key.split("."), new)
+            changed += 1
+        return text
+
+    _change("global", None, edit)
+    return changed
 
 
 def version_of(scope: Scope, workspace: Path | None) -> str:
