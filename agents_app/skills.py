@@ -24,6 +24,7 @@ Scope = Literal["workspace", "global"]
 FILE = "SKILL.md"
 MAX_RESOURCES = 200
 _SKIPPED = frozenset({"__pycache__", "node_modules", ".git"})
+_NO_RESOURCE = frozenset({FILE.lower(), "tests.yaml"})  # the skill itself, and what only `manage.py skills test` reads
 
 
 class SkillNotFound(NotFound):
@@ -159,7 +160,7 @@ def resources(skill: Skill) -> list[str]:
         inside = os.path.relpath(place, skill.folder)
         for name in sorted(files):
             path = name if inside == "." else f"{inside}/{name}"
-            if inside == "." and name.lower() == FILE.lower():
+            if inside == "." and name.lower() in _NO_RESOURCE:
                 continue
             if not os.path.islink(os.path.join(place, name)):
                 found.append(path)

@@ -35,7 +35,7 @@ def test_every_shipped_skill_reads_without_a_warning_and_names_only_files_that_a
     assert len(found.body) < 7_000, "it must fit into a tool result with its files"
     for name in re.findall(r"\{\{skill_dir\}\}/([\w./-]+)", text):
         assert (folder / name).is_file(), name
-    known = {*BUILT_INS, "skill_dir", "params.api_key", "params.hub"}
+    known = {*BUILT_INS, "skill_dir", "global_dir", "params.api_key", "params.hub"}
     assert set(re.findall(r"\{\{\s*([\w.-]+)\s*\}\}", text)) <= known
 
 

@@ -15,7 +15,7 @@ from agents_app.seed import AGENTS, TEMPLATE_VERSION, seed_home, stored_version
 from halo_site.lib import settings_store
 from halo_site.lib.config_file import ConfigBroken
 
-SHIPPED = (75, "13b3c726e974f10e")
+SHIPPED = (76, "d81e9ff00e8764bf")
 
 
 def snapshot(home):

@@ -1,0 +1,1 @@
+"""Tries a skill without a model that costs money: its `tests.yaml`, played with the real tools (docs/skills.md)."""
