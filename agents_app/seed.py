@@ -184,7 +184,7 @@ def _put(folder: Path, name: str, text: str, version: int, manifest: dict[str, s
     try:
         old = _old_text(path)
         if old is not None and old != text and manifest.get(name) != _hash(name, old) != _hash(name, text):
-            backup = path.with_name(f"{path.name}.bak-{version}")
+            backup = _free(path.with_name(f"{path.name}.bak-{version}"))
             write_atomic(backup, old.encode())
             log.warning("seed: %s had been changed; the old text is in %s", name, backup.name)
         if old != text:
@@ -196,6 +196,12 @@ def _put(folder: Path, name: str, text: str, version: int, manifest: dict[str, s
         log.error("seed: %s was not written: %s", name, error)
         return False
     return True
+
+
+def _free(path: Path) -> Path:
+    """The name itself, or with a number: a second refresh keeps what the first one put aside."""
+    names = (path, *(path.with_name(f"{path.name}-{number}") for number in range(2, 100)))
+    return next((name for name in names if not name.exists()), path)
 
 
 def agent_text(template: str, old: str | None, provider: str) -> str:

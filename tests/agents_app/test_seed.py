@@ -3,9 +3,11 @@
 import hashlib
 import os
 import stat
+from io import StringIO
 
 import pytest
 from django.conf import settings as live
+from django.core.management import call_command
 
 from agents_app import seed
 from agents_app.agents import default_agent, list_agents, load_agent
@@ -129,6 +131,21 @@ def test_a_broken_agent_yaml_is_replaced_and_kept_aside(home, workspace):
     seed_home(home)
     assert load_agent(workspace, "default").name == "Default"
     assert file.with_name("agent.yaml.bak-68").read_text() == "name: [broken"
+
+
+def test_a_command_brings_back_what_was_spoilt_and_keeps_it_beside(home):
+    seed_home(home)
+    file = home / "global/skills/halo/SKILL.md"
+    shipped = file.read_text()
+    file.write_text("mine")
+    out = StringIO()
+    call_command("refresh_home", stdout=out)
+    assert file.read_text() == shipped
+    assert file.with_name(f"SKILL.md.bak-{TEMPLATE_VERSION}").read_text() == "mine"
+    assert out.getvalue().splitlines() == [str(file), "1 files written"]
+    file.write_text("mine again")
+    call_command("refresh_home", stdout=out)
+    assert {path.read_text() for path in file.parent.glob("*.bak-*")} == {"mine", "mine again"}
 
 
 @pytest.mark.parametrize(
