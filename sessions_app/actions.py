@@ -37,8 +37,8 @@ from .events import AgentDone, ChatUser, SessionChanged, SessionDeleted
 from .message_text import for_model, warn
 from .models import Entry, Session, Tombstone, Turn, Upload
 from .title import title_of
-from .transcripts.append import remove as remove_transcripts
 from .transcripts.records import file_of
+from .transcripts.removal import remove_files_of_deleted
 
 MAX_IMAGES = 5
 
@@ -382,7 +382,8 @@ def delete(session_key: int, *, user_id: int | None = None) -> int:
     session = found(session_key)
     tree = [session, *_descendants(session)]
     Tombstone.objects.bulk_create(
-        (Tombstone(workspace_id=row.workspace_id, sid=row.sid) for row in tree), ignore_conflicts=True
+        (Tombstone(workspace_id=row.workspace_id, sid=row.sid, file=file_of(row.agent_id, row.sid)) for row in tree),
+        ignore_conflicts=True,
     )
     parent = locked(session.parent_id) if session.parent_id and session.report_due else None
     if parent is not None:
@@ -392,7 +393,6 @@ def delete(session_key: int, *, user_id: int | None = None) -> int:
         debts.lost(row, "The session was deleted.")
         transaction.on_commit(partial(signal, "engine.control", session=row.pk))
     keys = [row.pk for row in tree]
-    files = [file_of(row.agent_id, row.sid) for row in tree]
-    transaction.on_commit(partial(remove_transcripts, session.workspace.path, files))
+    transaction.on_commit(partial(remove_files_of_deleted, session.workspace_id, [row.sid for row in tree]))
     Session.objects.filter(pk__in=keys).delete()
     return len(keys)

@@ -99,9 +99,11 @@ class Tombstone(models.Model):
     workspace = models.ForeignKey(Workspace, models.CASCADE, related_name="tombstones")
     sid = models.CharField(max_length=LONGEST_SID)
     deleted_at = models.DateTimeField(auto_now_add=True)
+    file = models.TextField(default="", blank=True)  # the transcript below the workspace, until it is gone
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "sid"], name="one_tombstone")]
+        indexes = [models.Index(fields=["id"], condition=~models.Q(file=""), name="tombstone_with_file")]
 
 
 class Turn(models.Model):

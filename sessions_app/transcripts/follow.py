@@ -1,6 +1,7 @@
 """Transcripts follow their sessions a few seconds behind: one append for many turns, on a thread of its own.
 
-What a killed process still owed is found by looking at the sessions that changed last, at the start and now and then.
+What a killed process still owed is found by looking at the sessions that changed last, and at the files that deleted
+ones left behind, at the start and now and then.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from halo_site.lib.errors import HaloError
 
 from ..models import Entry, Session
 from .append import append
+from .removal import remove_files_left_behind
 
 if TYPE_CHECKING:
     from ..engine.run import Run
@@ -73,6 +75,7 @@ class Follower:
         try:
             for key in await self._threads.run(behind):
                 self.note(key)
+            await self._threads.run(remove_files_left_behind)
         except HaloError as error:  # the database is gone for a while; the next look finds them
             log.warning("transcripts: %s", error)
 

@@ -11,11 +11,12 @@ from django.test import TestCase
 
 from halo_site.lib.errors import HaloError
 from sessions_app import actions, exchanges
-from sessions_app.models import Entry, Session, Turn
+from sessions_app.models import Entry, Session, Tombstone, Turn
 from sessions_app.transcripts import append as transcript
 from sessions_app.transcripts.append import append
 from sessions_app.transcripts.follow import behind
 from sessions_app.transcripts.records import file_of
+from sessions_app.transcripts.removal import remove_files_left_behind
 from workspaces_app.models import Workspace
 
 from ..conftest import Say
@@ -204,6 +205,40 @@ def test_deleting_a_session_removes_its_transcripts_and_those_below(workspace: W
     with TestCase.captureOnCommitCallbacks(execute=True):
         actions.delete(root.pk)
     assert [path_of(session).exists() for session in (root, child, other)] == [False, False, True]
+
+
+def test_a_removal_that_was_cut_off_is_made_up_for(workspace: Workspace) -> None:
+    session = made(workspace)
+    exchange(session, 1)
+    append(session.pk)
+    path = path_of(session)
+    actions.delete(session.pk)  # and the process dies before the file is gone
+    assert path.exists()
+    remove_files_left_behind()
+    assert not path.exists()
+    assert Tombstone.objects.get().file == ""
+
+
+def test_the_file_of_a_deleted_session_goes_once_its_folder_is_back(workspace: Workspace) -> None:
+    session = made(workspace)
+    exchange(session, 1)
+    append(session.pk)
+    path, folder = path_of(session), Path(workspace.path)
+    away = folder.rename(folder.with_name("away"))
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        actions.delete(session.pk)
+    remove_files_left_behind()
+    assert not folder.exists()
+    away.rename(folder)
+    remove_files_left_behind()
+    assert not path.exists()
+
+
+def test_a_deleted_session_that_never_had_a_file_owes_none(workspace: Workspace) -> None:
+    session = made(workspace)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        actions.delete(session.pk)
+    assert Tombstone.objects.get().file == ""
 
 
 def test_an_append_that_comes_after_the_delete_leaves_nothing(workspace: Workspace) -> None:
