@@ -17,6 +17,10 @@ from ..sandbox.argv import environment
 from .remote_url import Remote
 
 MAX_BYTES = 1 << 20
+WARNING = (
+    "Git keeps these tokens as plain text in ~/.git-credentials of the server's account: whoever reads that file has "
+    "them. Prefer tokens for single repositories, or a deploy key of the workspace."
+)
 _LINE = re.compile(r"(https?)://([^:@/\s]*)(?::([^@/\s]*))?@([^/?#@\s]+)/?\s*")
 
 

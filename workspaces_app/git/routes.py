@@ -22,7 +22,7 @@ from ..audit import audit
 from ..events import FileChanged, GitProgress
 from ..models import Workspace
 from ..writers import weakest_writer
-from . import credentials, read, remote_url, ssh_agent, ssh_keys, sync, write
+from . import credentials, deploy_key, read, remote_url, ssh_agent, ssh_keys, sync, write
 from . import schemas as s
 from .identity import Person
 from .parse import Change, Commit
@@ -257,13 +257,40 @@ async def switch_protocol(request: CallerRequest, body: s.ProtocolIn) -> dict[st
     return {"ok": True, "url": remote_url.shown(url)}
 
 
+@router.get("/git/deploy-key", response=s.DeployKeyOut, summary="The ssh key of this workspace alone")
+def show_deploy_key(request: CallerRequest, projectId: str | None = None) -> dict[str, Any]:
+    workspace, _ = open_workspace(request.caller, projectId, Access.FULL)
+    return {"publicKey": deploy_key.public(workspace.pk)}
+
+
+@router.post("/git/deploy-key", response=s.DeployKeyOut, summary="Make the ssh key of this workspace")
+def make_deploy_key(request: CallerRequest, body: s.ProjectIn) -> dict[str, Any]:
+    """One that is there stays. From then on pushes and pulls over ssh use it and nothing else."""
+    workspace, _ = open_workspace(request.caller, body.project_id, Access.FULL)
+    key = deploy_key.make(workspace.pk)
+    audit("git.deploy_key", actor=request.caller, target="made", workspace=workspace, request=request)
+    return {"publicKey": key}
+
+
+@router.delete("/git/deploy-key", response=Ok, summary="Forget the ssh key of this workspace")
+def forget_deploy_key(request: CallerRequest, projectId: str | None = None) -> dict[str, Any]:
+    workspace, _ = open_workspace(request.caller, projectId, Access.FULL)
+    deploy_key.forget(workspace.pk)
+    audit("git.deploy_key", actor=request.caller, target="forgotten", workspace=workspace, request=request)
+    return {"ok": True}
+
+
 # -- what belongs to the server's account
 
 
 @router.get("/git/credentials", response=s.CredentialsOut, summary="Hosts with saved credentials")
 def list_credentials(request: CallerRequest) -> dict[str, Any]:
     check_superuser(request.caller)
-    return {"credentials": [{"host": one.host, "username": one.username} for one in credentials.listed()]}
+    found = credentials.listed()
+    return {
+        "credentials": [{"host": one.host, "username": one.username} for one in found],
+        "warning": credentials.WARNING if found else None,
+    }
 
 
 @router.post("/git/credentials", response=Ok, summary="Save a token for a host")

@@ -181,8 +181,11 @@ def safe_text(text: str, secrets: Sequence[str] = ()) -> str:
 
 
 @asynccontextmanager
-async def open_git(place: Place, mode: Mode, *, agent: Path | None = None, fresh: bool = False) -> AsyncIterator[Git]:
-    """Git, ready to run. agent: socket of an ssh-agent, for NETWORK. fresh: there is no repository yet.
+async def open_git(
+    place: Place, mode: Mode, *, agent: Path | None = None, only_agent: bool = False, fresh: bool = False
+) -> AsyncIterator[Git]:
+    """Git, ready to run. agent: socket of an ssh-agent, for NETWORK; only_agent: no key of the account besides.
+    fresh: there is no repository yet.
 
     Raises Conflict with the reason when git must not run here.
     """
@@ -193,7 +196,10 @@ async def open_git(place: Place, mode: Mode, *, agent: Path | None = None, fresh
         state = await asyncio.to_thread(sandbox.status)
         if not state.available:
             await asyncio.to_thread(_check_unheld, place, state.reason, fresh)
-            yield Git(place.root, mode, None, _environ(place, mode, folder / "gitconfig", agent, held=False))
+            environ = _environ(place, mode, folder / "gitconfig", agent, held=False)
+            if only_agent:
+                environ["GIT_SSH_COMMAND"] += " -o IdentityFile=none"
+            yield Git(place.root, mode, None, environ)
             return
         trusted = mode is Mode.SETTINGS or place.weakest is Access.FULL
         shown = [(folder / "gitconfig", SETTINGS_INSIDE)]

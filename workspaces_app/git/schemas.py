@@ -124,7 +124,14 @@ class CredentialEntry(ApiSchema):
 
 
 class CredentialsOut(ApiSchema):
+    """warning: for the person who sees this list; None = nothing is saved."""
+
     credentials: list[CredentialEntry]
+    warning: str | None = None
+
+
+class DeployKeyOut(ApiSchema):
+    public_key: str | None  # to give to the host of the repository; None = there is no key
 
 
 class KeyEntry(ApiSchema):

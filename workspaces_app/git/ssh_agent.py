@@ -59,6 +59,12 @@ def loaded(socket: str) -> list[str] | None:
 def _start() -> str | None:
     global _ours
     _stop()
+    _ours = start()
+    return str(_ours[1]) if _ours else None
+
+
+def start() -> "tuple[subprocess.Popen[bytes], Path] | None":
+    """An agent without keys and its socket; None where ssh's tools are missing. `end` it."""
     if shutil.which("ssh-agent") is None:
         return None
     folder = Path(tempfile.mkdtemp(prefix="halo-agent-"))
@@ -73,14 +79,21 @@ def _start() -> str | None:
         start_new_session=True,
     )
     last_will.add(process.pid)
-    _ours = process, socket
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end and process.poll() is None:
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until and process.poll() is None:
         if loaded(str(socket)) is not None:
-            return str(socket)
+            return process, socket
         time.sleep(0.02)
-    _stop()
+    end(process, socket)
     return None
+
+
+def end(process: "subprocess.Popen[bytes]", socket: Path) -> None:
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+    last_will.remove(process.pid)
+    shutil.rmtree(socket.parent, ignore_errors=True)
 
 
 @atexit.register
@@ -89,10 +102,5 @@ def _stop() -> None:
     global _ours
     if _ours is None:
         return
-    process, socket = _ours
-    _ours = None
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(2)
-    last_will.remove(process.pid)
-    shutil.rmtree(socket.parent, ignore_errors=True)
+    ours, _ours = _ours, None
+    end(*ours)

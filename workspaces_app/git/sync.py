@@ -8,7 +8,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from halo_site.lib.outbound.door import tested
 
 from ..protected import is_control_file
 from ..sandbox.cell import rules
-from . import credentials, ssh_agent
+from . import credentials, deploy_key, ssh_agent
 from .parse import fields, parse_progress
 from .quiet_settings import loud_settings
 from .remote_url import Remote, parse_remote
@@ -140,10 +140,14 @@ async def _refuse_push_hook(git: Git, root: Path) -> None:
 
 async def _transfer(place: Place, target: Remote, words: list[str], tell: Tell) -> None:
     """The part with network. Raises GitFailed."""
-    agent = await asyncio.to_thread(ssh_agent.for_connection) if target.kind == "ssh" else None
     found = await asyncio.to_thread(credentials.find, target) if target.kind == "http" else None
     live = _Live(tell)
-    async with open_git(place, Mode.NETWORK, agent=agent) as git:
+    async with AsyncExitStack() as stack:
+        own = await _own_agent(stack, place) if target.kind == "ssh" else None
+        agent = own
+        if target.kind == "ssh" and own is None:
+            agent = await asyncio.to_thread(ssh_agent.for_connection)
+        git = await stack.enter_async_context(open_git(place, Mode.NETWORK, agent=agent, only_agent=own is not None))
         with _pipe(found) as handle:
             settings: tuple[str, ...] = ()
             handles: tuple[int, ...] = ()
@@ -153,6 +157,14 @@ async def _transfer(place: Place, target: Remote, words: list[str], tell: Tell) 
                 handles = (handle,)
             secrets = (found.token,) if found else ()
             await git.run(*words, live=live, settings=settings, pass_fds=handles, secrets=secrets)
+
+
+async def _own_agent(stack: AsyncExitStack, place: Place) -> Path | None:
+    """With the deploy key of this workspace and nothing else; None = it has none."""
+    opened = deploy_key.agent(place.key)
+    socket = await asyncio.to_thread(opened.__enter__)
+    stack.push_async_callback(asyncio.to_thread, opened.__exit__, None, None, None)
+    return socket
 
 
 @contextmanager

@@ -960,6 +960,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/git/deploy-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The ssh key of this workspace alone */
+        get: operations["workspaces_app_git_routes_show_deploy_key"];
+        put?: never;
+        /**
+         * Make the ssh key of this workspace
+         * @description One that is there stays. From then on pushes and pulls over ssh use it and nothing else.
+         */
+        post: operations["workspaces_app_git_routes_make_deploy_key"];
+        /** Forget the ssh key of this workspace */
+        delete: operations["workspaces_app_git_routes_forget_deploy_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/git/diff": {
         parameters: {
             query?: never;
@@ -1994,10 +2016,15 @@ export interface components {
              */
             username: string;
         };
-        /** CredentialsOut */
+        /**
+         * CredentialsOut
+         * @description warning: for the person who sees this list; None = nothing is saved.
+         */
         CredentialsOut: {
             /** Credentials */
             credentials: components["schemas"]["CredentialEntry"][];
+            /** Warning */
+            warning?: string | null;
         };
         /** CurrentOut */
         CurrentOut: {
@@ -2035,6 +2062,11 @@ export interface components {
              * @default true
              */
             ok: boolean;
+        };
+        /** DeployKeyOut */
+        DeployKeyOut: {
+            /** Publickey */
+            publicKey: string | null;
         };
         /** DiffOut */
         DiffOut: {
@@ -5893,6 +5925,101 @@ export interface operations {
             path: {
                 host: string;
             };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ok"];
+                };
+            };
+            /** @description Every answer outside 2xx that is not listed */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    workspaces_app_git_routes_show_deploy_key: {
+        parameters: {
+            query?: {
+                projectId?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeployKeyOut"];
+                };
+            };
+            /** @description Every answer outside 2xx that is not listed */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    workspaces_app_git_routes_make_deploy_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectIn"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeployKeyOut"];
+                };
+            };
+            /** @description Every answer outside 2xx that is not listed */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    workspaces_app_git_routes_forget_deploy_key: {
+        parameters: {
+            query?: {
+                projectId?: string | null;
+            };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;
