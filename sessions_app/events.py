@@ -234,6 +234,7 @@ class GoalChanged(Event):
     """A goal of this workspace moved on. `status`: intake, running, paused, done, halted, cleared."""
 
     type: ClassVar[str] = "goal:changed"
+    workspace_path: str
     goal_session_id: str
     worker_session_id: str
     status: str

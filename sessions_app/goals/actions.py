@@ -105,6 +105,7 @@ def _write(session: Session, goal: Goal) -> None:
     if not goal.is_active:
         Session.objects.filter(goal_session=session.pk).update(goal_session=None)
     changed = GoalChanged(
+        workspace_path=session.workspace.path,
         goal_session_id=goal.goal_id,
         worker_session_id=goal.worker,
         status=goal.status,

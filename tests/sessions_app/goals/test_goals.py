@@ -153,6 +153,7 @@ def test_create_binds_both_sessions_and_asks_for_the_intake(goal: Session, worke
     kick = Entry.objects.get(session=goal)
     assert kick.text.startswith("[Goal intake] Worker session: work.")
     assert kick.text.endswith("ship it")
+    assert {f["workspacePath"] for f in goal_mode if f["type"] == "goal:changed"} == {goal.workspace.path}
     assert [(f["status"], f["workerSessionId"]) for f in goal_mode if f["type"] == "goal:changed"] == [
         ("intake", "work")
     ]

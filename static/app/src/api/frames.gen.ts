@@ -235,6 +235,7 @@ export interface Resync {
 
 export interface GoalChanged {
   type: "goal:changed";
+  workspacePath: string;
   goalSessionId: string;
   workerSessionId: string;
   status: string;

@@ -3,7 +3,7 @@ import type { Frame } from "@/socket";
 import { bannerOf, isLed, told, type Goal, type Status } from "./state";
 
 const goal = (more: Partial<Goal> = {}): Goal => ({ goalSessionId: "goal_1", workerSessionId: "sid_w", status: "running", round: 2, maxRounds: 10, ...more });
-const frame = (more: Partial<Omit<Goal, "status">> & { status?: string } = {}): Frame => ({ type: "goal:changed", ...goal(), ...more });
+const frame = (more: Partial<Omit<Goal, "status">> & { status?: string } = {}): Frame => ({ type: "goal:changed", workspacePath: "/w", ...goal(), ...more });
 
 describe("a goal", () => {
   it("is what the last frame said", () => {

@@ -40,8 +40,14 @@ describe("the goal of the open workspace", () => {
     expect(round()).toBeNull();
   });
 
+  it("is not the one of another folder", async () => {
+    await answer(goal(1));
+    wire.frame({ type: "goal:changed", workspacePath: "/other", ...goal(3) });
+    expect(round()).toBe(1);
+  });
+
   it("is not set back by an answer that was under way when news came", async () => {
-    wire.frame({ type: "goal:changed", ...goal(3) });
+    wire.frame({ type: "goal:changed", workspacePath: "/srv", ...goal(3) });
     await answer(goal(2));
     expect(round()).toBe(3);
   });

@@ -32,7 +32,7 @@ export function attachGoal(project: string): () => void {
   };
   const stops = [
     socket.onFrame((frame) => {
-      if (frame.type !== "goal:changed") return;
+      if (frame.type !== "goal:changed" || frame.workspacePath !== project) return; // one of another folder
       news += 1;
       useGoal.setState(({ goal }) => ({ goal: told(goal, frame) }));
     }),
