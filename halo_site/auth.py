@@ -20,7 +20,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import close_old_connections, connection
-from django.db.models import Exists
+from django.db.models import Exists, OuterRef, Subquery
 from django.http import HttpResponseBase
 from django.http.cookie import parse_cookie
 
@@ -29,7 +29,7 @@ from halo_site.lib.prepared import Param, Select
 from workspaces_app.access import Caller
 
 from . import tokens
-from .models import RevokedToken
+from .models import LoginRound, RevokedToken
 from .tokens import DAY, BadToken, Kind
 
 COOKIE = "halo_token"
@@ -52,7 +52,8 @@ class Login:
 def new_login(user: User, now: float | None = None) -> Login:
     """The password was right just now."""
     moment = int(time.time() if now is None else now)
-    return Login(Caller.of(user), secrets.token_urlsafe(16), moment, moment, fingerprint(user))
+    number = LoginRound.objects.filter(user=user.pk).values_list("number", flat=True).first()
+    return Login(Caller.of(user), secrets.token_urlsafe(16), moment, moment, fingerprint(user, number))
 
 
 def renewed(login: Login, now: float | None = None) -> Login | None:
@@ -84,9 +85,11 @@ def clear_login_cookie(response: HttpResponseBase, *, https: bool) -> None:
     response.set_cookie(COOKIE, "", max_age=0, path="/", secure=https, httponly=True, samesite="Lax")
 
 
-def fingerprint(user: User) -> str:
-    """Changes with the password and with the roles: then every login from before ends."""
+def fingerprint(user: User, number: int | None) -> str:
+    """Changes with the password, the roles and the round of logins: then every login from before ends."""
     parts = [user.get_session_auth_hash(), str(user.is_superuser), str(user.is_staff)]
+    if number is not None:
+        parts.append(f"round {number}")
     if user.username == "admin":
         parts.append(settings.HALO.password)
     key = tokens.derived_key("login fingerprint")
@@ -130,9 +133,11 @@ def scope_cookies(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 _LOGGED_IN = Select(
-    lambda: User.objects.filter(
-        ~Exists(RevokedToken.objects.filter(jti=Param("jti"))), pk=Param("key"), is_active=True
-    ).only("username", "password", "is_superuser", "is_staff")
+    lambda: (
+        User.objects.filter(~Exists(RevokedToken.objects.filter(jti=Param("jti"))), pk=Param("key"), is_active=True)
+        .annotate(login_round=Subquery(LoginRound.objects.filter(user=OuterRef("pk")).values("number")))
+        .only("username", "password", "is_superuser", "is_staff")
+    )
 )
 
 
@@ -151,7 +156,7 @@ def _by_token(token: str, now: float | None) -> Login | None:
         return None
     found = _LOGGED_IN.objects(key=int(subject), jti=jti)
     user = found[0] if found else None
-    if user is None or not mark.isascii() or not hmac.compare_digest(mark, fingerprint(user)):
+    if user is None or not mark.isascii() or not hmac.compare_digest(mark, fingerprint(user, user.login_round)):
         return None
     return Login(Caller.of(user), jti, cast(int, claims["iat"]), typed, mark)
 

@@ -26,6 +26,7 @@ from .auth import (
     set_login_cookie,
 )
 from .auth_watch import tell_rights_changed
+from .end_logins import end_all_logins
 from .health import state
 from .passwords import is_env_managed, weakness
 from .ready import readiness
@@ -146,6 +147,21 @@ def _leave(request: GateRequest) -> None:
     if session_key.isascii() and session_key.isalnum() and len(session_key) <= 40:
         SessionStore(session_key).delete()
     audit("logout", actor=request.caller, target=request.caller.username, request=request)
+
+
+@router.post("/auth/logout-everywhere", response=Ok, summary="End every login of yours, this one too")
+def log_out_everywhere(request: GateRequest, response: HttpResponse) -> Ok:
+    _leave_everywhere(request)
+    clear_login_cookie(response, https=request.is_secure())
+    if settings.SESSION_COOKIE_NAME in request.COOKIES:
+        response.delete_cookie(settings.SESSION_COOKIE_NAME, samesite="Lax")  # as set
+    return Ok()
+
+
+@in_transaction
+def _leave_everywhere(request: GateRequest) -> None:
+    end_all_logins(request.caller.user_id)
+    audit("logout.everywhere", actor=request.caller, target=request.caller.username, request=request)
 
 
 @router.post("/auth/change-password", response=Ok, summary="Change your password; ends your other logins")

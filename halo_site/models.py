@@ -1,11 +1,19 @@
-"""Rows of the site: tokens that logged out, until they would have ended anyway; and signs of life of processes."""
+"""Rows of the site: logins that ended before their time, and signs of life of processes."""
 
+from django.conf import settings
 from django.db import models
 
 
 class RevokedToken(models.Model):
     jti = models.CharField(max_length=64, unique=True)
     expires_at = models.DateTimeField(db_index=True)
+
+
+class LoginRound(models.Model):
+    """How often a person logged out everywhere: a login of an earlier round is over. No row = never."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
+    number = models.PositiveIntegerField(default=0)
 
 
 class Heartbeat(models.Model):

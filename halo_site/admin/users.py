@@ -5,18 +5,21 @@ Who is logged in as somebody whose rights change is looked after by `halo_site/a
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from halo_site.end_logins import end_all_logins
 from workspaces_app.models import Membership
 from workspaces_app.staff import StaffAdmin, StaffTabularInline, is_staff, is_superuser, record
 
@@ -77,7 +80,7 @@ class AccountAdmin(StaffAdmin[User], _UserAdmin):
     search_fields = ("username", "email", "first_name", "last_name")
     ordering = ("username",)
     filter_horizontal = ()
-    actions = ()
+    actions = ("end_logins",)
     inlines = (MembershipsOfUser,)
     add_fieldsets = ((None, {"fields": ("username", "usable_password", "password1", "password2")}),)
     fieldsets = (
@@ -145,6 +148,23 @@ class AccountAdmin(StaffAdmin[User], _UserAdmin):
         if sent and not is_superuser(request):
             record(request, "user.refused", target, detail={"fields": sent})
             raise PermissionDenied("Only a superuser sets flags")
+
+    # The verb.
+
+    @admin.action(description=_("Log out everywhere"), permissions=["change"])
+    def end_logins(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Every login of the chosen people ends; those the person of this request may not change are passed over."""
+        done = 0
+        for user in queryset.order_by("username"):
+            if not self.has_change_permission(request, user):
+                record(request, "user.refused", user, detail={"why": "logins of an account they may not change"})
+                continue
+            with transaction.atomic():
+                end_all_logins(user.pk)
+                record(request, "logout.everywhere", user, detail={"id": str(user.pk)})
+            done += 1
+        text = ngettext("Logged out %(count)s person everywhere.", "Logged out %(count)s people everywhere.", done)
+        self.message_user(request, text % {"count": done}, messages.SUCCESS if done else messages.WARNING)
 
     # Columns.
 

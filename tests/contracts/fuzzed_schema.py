@@ -13,6 +13,7 @@ EXCLUDED = {
     "POST /api/auth/login": "wrong passwords are counted; the address would be locked out",
     "POST /api/auth/change-password": "the same; and the right one would end the login of the run",
     "POST /api/auth/logout": "ends the login of the run",
+    "POST /api/auth/logout-everywhere": "the same",
     "POST /api/settings/providers/{provider_id}/test": "calls the address it is given",
     "POST /api/git/push": "calls the remote, which may be anything by then",
     "POST /api/git/pull": "calls the remote, which may be anything by then",

@@ -33,4 +33,9 @@ def test_every_operation_that_takes_a_body_describes_it():
         for method, operation in item.items()
         if method in ("post", "put") and "requestBody" not in operation
     }
-    assert bare == {"POST /api/auth/logout", "POST /api/fs/sample", "POST /api/agent-configs/{agent_id}/sessions"}
+    assert bare == {
+        "POST /api/auth/logout",
+        "POST /api/auth/logout-everywhere",
+        "POST /api/fs/sample",
+        "POST /api/agent-configs/{agent_id}/sessions",
+    }

@@ -128,6 +128,34 @@ def test_A2_a_renewed_copy_ends_with_the_logout_too(monkeypatch):
     assert auth.identify({"halo_token": auth.token_of(later)}, now=later.issued + 5) is None
 
 
+def test_logging_out_everywhere_ends_every_login_of_the_person_and_nobody_elses():
+    anna, bert = person("anna"), person("bert")
+    here, elsewhere, of_bert, staff_site, berts_staff_site = (Browser() for _ in range(5))
+    here.log_in(anna)
+    elsewhere.log_in(anna)
+    of_bert.log_in(bert)
+    staff_site.force_login(anna)
+    berts_staff_site.force_login(bert)
+    renewed_copy = Browser()
+    renewed_copy.cookies["halo_token"] = here.token
+    answer = here.post("/api/auth/logout-everywhere")
+    assert (answer.json(), answer.cookies["halo_token"]["max-age"]) == ({"ok": True}, 0)
+    ended = [browser.get("/api/auth/check").status_code for browser in (here, elsewhere, staff_site, renewed_copy)]
+    assert ended == [401] * 4
+    assert [browser.get("/api/auth/check").status_code for browser in (of_bert, berts_staff_site)] == [200] * 2
+    assert AuditEvent.objects.filter(action="logout.everywhere", target="anna").count() == 1
+
+
+def test_a_login_after_logging_out_everywhere_holds_until_the_next_time():
+    anna = person("anna")
+    browser = Browser()
+    for _ in range(2):
+        browser.log_in(anna)
+        assert browser.get("/api/auth/check").status_code == 200
+        assert browser.post("/api/auth/logout-everywhere").status_code == 200
+        assert browser.get("/api/auth/check").status_code == 401
+
+
 def test_logout_without_a_login_is_fine():
     assert Browser().post("/api/auth/logout").json() == {"ok": True}
 

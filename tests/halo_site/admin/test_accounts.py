@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.models import Permission, User
 
+from halo_site.auth import COOKIE, identify, new_login, token_of
 from workspaces_app.models import AuditEvent, Membership, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -75,6 +76,27 @@ def test_L7_queue_groups_and_axes_logs_have_no_page_even_for_superusers(signed_i
     for path in ("django_q/schedule/add/", "django_q/ormq/", "django_q/success/", "auth/group/", "axes/accesslog/"):
         assert client.get(f"/admin/{path}").status_code == 404
     assert client.get("/admin/axes/accessattempt/add/").status_code == 403
+
+
+def end_logins(client, *users: User):
+    return client.post("/admin/auth/user/", {"action": "end_logins", "_selected_action": [user.pk for user in users]})
+
+
+def test_staff_log_ordinary_people_out_everywhere_but_no_superuser(signed_in):
+    client, member = signed_in("staff"), User.objects.create_user("member")
+    root = User.objects.create_superuser("root")
+    logins = [token_of(new_login(user)) for user in (member, root)]
+    assert end_logins(client, member, root).status_code == 302
+    assert [identify({COOKIE: token}) is None for token in logins] == [True, False]
+    assert [event.target for event in AuditEvent.objects.filter(action="logout.everywhere")] == ["member"]
+    assert refused(client.user)[0].target == "root"
+
+
+def test_a_superuser_logs_other_superusers_out(signed_in):
+    client, root = signed_in("superuser"), User.objects.create_superuser("root")
+    login = token_of(new_login(root))
+    end_logins(client, root)
+    assert identify({COOKIE: login}) is None
 
 
 def test_staff_keep_ordinary_accounts(signed_in):

@@ -46,6 +46,14 @@ async def test_A2_a_logout_closes_the_sockets_of_that_login_and_no_others(world:
     assert await answers(elsewhere)
 
 
+async def test_logging_out_everywhere_closes_every_socket_of_the_person(world: World):
+    other = await sync_to_async(login_cookie)(world.user)
+    here, elsewhere = await world.socket(), await world.socket(other)
+    async with web(world, world.cookie) as browser:
+        assert (await browser.post("/api/auth/logout-everywhere")).json() == {"ok": True}
+        assert await closed_with(here) == await closed_with(elsewhere) == 1008
+
+
 async def test_A3_a_password_change_closes_every_other_socket_at_once(world: World):
     other = await sync_to_async(login_cookie)(world.user)
     elsewhere = await world.socket(other)

@@ -23,6 +23,9 @@ export const login = (username: string, password: string) =>
 
 export const logout = () => request<Schemas["Ok"]>("POST", "/auth/logout", { quiet401: true });
 
+/** Every login of this person ends, this one too. */
+export const logoutEverywhere = () => request<Schemas["Ok"]>("POST", "/auth/logout-everywhere", { quiet401: true });
+
 export const changePassword = (oldPassword: string, newPassword: string) =>
   request<Schemas["Ok"]>("POST", "/auth/change-password", { body: { oldPassword, newPassword }, quiet401: true });
 

@@ -68,9 +68,9 @@ function LayoutMenu({ workspace }: { workspace: Workspace }) {
 
 export const initials = (name: string): string => name.slice(0, 2).toUpperCase();
 
-export async function leave(): Promise<void> {
+export async function leave(by: () => Promise<unknown> = logout): Promise<void> {
   try {
-    await logout();
+    await by();
     window.location.reload();
   } catch (cause) {
     toast.error(errorText(cause));

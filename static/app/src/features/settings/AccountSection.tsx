@@ -1,13 +1,13 @@
 import { useId, useState, type FormEvent } from "react";
 import { useTranslation } from "react-i18next";
-import { changePassword } from "@/api/auth";
+import { changePassword, logoutEverywhere } from "@/api/auth";
 import { ApiError, errorText } from "@/api/client";
 import { useAuth } from "@/shared/auth";
 import { Icon } from "@/shared/ui/Icon";
 import { leave } from "@/shell/TopBar";
 import { passwordRules } from "./model";
 
-/** Change the password (rules ticked while typing), log out. */
+/** Change the password (rules ticked while typing), log out here or everywhere. */
 export function AccountSection() {
   const { t } = useTranslation(["settings", "shell"]);
   const { user, passwordManaged } = useAuth();
@@ -67,6 +67,10 @@ export function AccountSection() {
       <div className="setting">
         <div><div className="setting-name">{t("logout")}</div><div className="setting-text">{t("logoutText")}</div></div>
         <div><button className="btn" onClick={() => void leave()}>{t("logout")}</button></div>
+      </div>
+      <div className="setting">
+        <div><div className="setting-name">{t("logoutAll")}</div><div className="setting-text">{t("logoutAllText")}</div></div>
+        <div><button className="btn" onClick={() => void leave(logoutEverywhere)}>{t("logoutAll")}</button></div>
       </div>
     </div>
   );

@@ -92,6 +92,8 @@ export default {
   },
   logoutText: "On this browser only.",
   logout: "Log out",
+  logoutAll: "Log out everywhere",
+  logoutAllText: "In every browser, this one too. For a lost device, or a login you forgot somewhere.",
   remove: "Remove",
   noOrphans: "Nothing is left over.",
   sandboxIs: "Commands of sessions below full access run in {{version}}, network: {{network}}.",

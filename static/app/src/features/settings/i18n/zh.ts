@@ -95,6 +95,8 @@ const zh: Same<typeof en> = {
   },
   logoutText: "仅此浏览器。",
   logout: "退出登录",
+  logoutAll: "退出所有登录",
+  logoutAllText: "退出所有浏览器，包括此浏览器。适用于设备丢失，或忘记在别处退出登录。",
   remove: "移除",
   noOrphans: "没有遗留值。",
   sandboxIs: "没有完全权限的会话在 {{version}} 中运行命令，网络：{{network}}。",
