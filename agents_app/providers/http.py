@@ -19,7 +19,7 @@ from django.conf import settings
 
 from halo_site.lib.sse import LineTooLong
 
-from .admission import admitted
+from .admission import account_of, admitted
 from .aws import NoCredentials, signed
 from .contract import Delta, ErrorKind, ModelReply, ModelRequest, ProviderError
 from .conversation import call_ids
@@ -108,7 +108,7 @@ class HttpProvider:
         """
         config = request.config
         vendor = Vendor(self.name, tuple(value for value in config.secrets.values() if value))
-        account = (self.name, config.endpoint, hash(frozenset(config.secrets.items())))
+        account = account_of(self.name, config.endpoint, config.secrets)
         async with admitted(account, self.wire.concurrency), aclosing(self._stream(request, vendor)) as items:
             async for item in items:
                 yield item

@@ -3,8 +3,12 @@
 import asyncio
 import time
 
+import pytest
+
+from agents_app.providers import admission
 from agents_app.providers.contract import ErrorKind
 from agents_app.providers.wire import Wire
+from halo_site.lib.publish import deliver_signal, on_signal
 
 from .conftest import Vendor, user
 
@@ -32,6 +36,31 @@ async def test_a_rest_that_one_session_was_told_of_holds_for_all(chat: Vendor):
     assert len(chat.server.requests) == 2
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_rest_that_another_process_was_told_of_holds_here_too(chat: Vendor):
+    told: list[dict[str, object]] = []
+    forget = on_signal("model.rest", told.append)
+    try:
+        chat.server.will(status=429, retry_after="600")
+        await chat.ask()
+    finally:
+        forget()
+    assert "0123456789" not in str(told), "no key travels"
+    admission._quiet_until.clear()  # what another process knows
+    assert (await chat.ask()).error is None
+    deliver_signal("model.rest", told[0])
+    waiting = asyncio.create_task(chat.ask())
+    assert (await chat.ask(secrets={"api_key": "another-key-0123"})).error is None  # time enough for the other
+    assert not waiting.done()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+
+@pytest.mark.parametrize("data", [{}, {"account": 1, "seconds": 5}, {"account": "a", "seconds": "x"}])
+def test_news_of_a_rest_that_make_no_sense_are_passed_over(data: dict[str, object]):
+    deliver_signal("model.rest", data)
+    assert "a" not in admission._quiet_until
 
 
 async def test_a_call_is_made_when_the_rest_is_over(chat: Vendor):
