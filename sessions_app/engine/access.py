@@ -28,6 +28,17 @@ def levels_of(entries: Iterable[Entry]) -> list[Access]:
     return [Access.stored(entry.origin["level"]) for entry in entries if entry.origin and "level" in entry.origin]
 
 
+def own_level(session: Session) -> Access:
+    """The session's level, and no more than what it was started by has now: lowering a session lowers all below it."""
+    stored = [session.access_level]
+    if session.parent_id is not None:
+        parts = session.sid.split(">")
+        above = [">".join(parts[:count]) for count in range(1, len(parts))]
+        tree = Session.objects.filter(workspace=session.workspace_id, sid__in=above)
+        stored += tree.values_list("access_level", flat=True)
+    return lowest(*map(Access.stored, stored))
+
+
 def present_level(session: Session, ceiling: Access, people: Iterable[int]) -> Access:
     """The level now: a member who lost rights, or a lowered session, lowers a turn in flight.
 
@@ -39,4 +50,4 @@ def present_level(session: Session, ceiling: Access, people: Iterable[int]) -> A
     keys = {*people, session.created_by_id}
     users = User.objects.filter(pk__in=keys, is_active=True)
     levels = {user.pk: level_in(Caller.of(user), session.workspace_id) for user in users}
-    return lowest(ceiling, Access.stored(session.access_level), *(levels.get(key) or Access.READONLY for key in keys))
+    return lowest(ceiling, own_level(session), *(levels.get(key) or Access.READONLY for key in keys))

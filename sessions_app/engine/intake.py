@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents_app.disabled import disabled_in
-from halo_site.lib.access_level import Access, lowest
+from halo_site.lib.access_level import lowest
 from halo_site.lib.db import in_light_transaction, in_transaction
 from halo_site.lib.prepared import Param, Plus, Select, Update, insert_row, update_row
 from halo_site.lib.publish import publish, session_topic
@@ -18,7 +18,7 @@ from ..delegation.reports import at_work
 from ..delegation.rules import Sibling, door, sibling_status
 from ..events import QueueChanged
 from ..models import Entry, Session, Turn
-from .access import levels_of, senders
+from .access import levels_of, own_level, senders
 from .context import load_context, sids_of
 from .history import Row
 from .lease import RELEASED, Lease, claim, fenced, locked, queued
@@ -72,7 +72,7 @@ _TAKE_QUEUE = Update(lambda: Entry.objects.filter(queued(Param("session"))), tur
 
 def _drain(session: Session, lease: Lease, index: int, entries: Sequence[Entry]) -> Batch:
     people = senders(entries)
-    level = lowest(Access.stored(session.access_level), *people.values(), *levels_of(entries))
+    level = lowest(own_level(session), *people.values(), *levels_of(entries))
     opened = door(session.parent_id, ((entry.source_session_id, entry.origin or {}) for entry in entries))
     waiting = opened is not None and at_work(session.pk)
     chain = _chain_of(session.pk, entries)

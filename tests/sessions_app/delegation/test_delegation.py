@@ -200,6 +200,18 @@ async def tree(team: Path, vendor: FakeModelServer, viewer: Viewer, say: Say, in
     return root, child
 
 
+async def test_11_a_lowered_root_lowers_the_next_turn_of_all_below_it(
+    tree: tuple[Session, Session], workspace: Workspace, viewer: Viewer, in_db: InDb
+):
+    root, child = tree
+    await in_db(lambda: Session.objects.filter(pk=root.pk).update(access_level="readonly"))
+    await call("query_session", contexts(workspace, root), target_session_id=child.sid, message="again")
+    await root_completes(viewer, 3)
+    levels = Turn.objects.filter(session=child).order_by("index").values_list("access_level", flat=True)
+    assert await in_db(list, levels) == ["full", "readonly"]
+    assert (await in_db(lambda: Session.objects.get(pk=child.pk))).access_level == "full"
+
+
 @pytest.mark.parametrize(
     ("tool", "named"), [("query_session", "target_session_id"), ("interrupt_session", "session_id")]
 )
