@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from halo_site.lib import settings_store
+from relay_app import reports
 from relay_app.models import ReplyTo
 from sessions_app import actions as sessions
 from sessions_app.engine import recovery
@@ -125,6 +127,23 @@ async def test_22_local_chat_in_a_busy_target_sends_no_interim(pair: Pair, offic
     await pair.local("[channel: relay | from: /w/secretary]\njust between us")
     assert await pair.kinds() == ["final"]
     assert "Private" not in "".join(await office.reports(pair.caller))
+
+
+async def test_the_same_answer_in_between_is_sent_once(pair: Pair, office: Office):
+    office.vendor.will(tokens=400, delay=20)
+    await pair.send("task")
+    target = await office.at_work(pair.dept, SID)
+
+    def answers() -> None:
+        row = ReplyTo.objects.get()
+        with transaction.atomic():
+            for text in ("Same words", "Same words", "Other words"):
+                reports.interim(target, [row.pk], text)
+
+    await office.in_db(answers)
+    await office.in_db(sessions.interrupt, target.pk)
+    assert await pair.kinds() == ["interim", "interim", "final"]
+    assert (await office.in_db(ReplyTo.objects.get)).interims == 2
 
 
 async def test_28_37_a_turn_that_fails_or_is_aborted_sends_no_interim(pair: Pair, office: Office):
