@@ -13,6 +13,7 @@ BUILT_INS = (
     "args",
     "workspace_root",
     "working_dir",
+    "global_dir",
     "now",
     "user_name",
     "ai_name",

@@ -79,7 +79,13 @@ class _Reader:
         return self.text(self.workspace, in_workspace) or self.text(self.home, in_home)
 
     def scope(self, scope: str) -> str:
-        """All files of a prompt scope, the workspace's folder replacing the home's; the seeds when there is none."""
+        """All files of a prompt scope, the workspace's folder replacing the home's; the seeds when there is none.
+
+        They may name one place, `{{global_dir}}`.
+        """
+        return self._scope(scope).replace("{{global_dir}}", str(self.home))
+
+    def _scope(self, scope: str) -> str:
         for base, folder in ((self.workspace, f".halo/prompts/{scope}"), (self.home, f"prompts/{scope}")):
             if not (base / folder).is_dir():
                 continue
@@ -158,6 +164,7 @@ def build_prompt(
         "args": "",
         "workspace_root": str(workspace),
         "working_dir": absolute,
+        "global_dir": str(reader.home),
         "now": now or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "user_name": names.get("user_name", ""),
         "ai_name": names.get("ai_name", ""),

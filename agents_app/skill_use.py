@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from django.conf import settings
-
 from halo_site.lib.access_level import Access
 from halo_site.lib.text import cut
 
@@ -90,8 +88,6 @@ def render_body(skill: Skill, values: Mapping[str, str], arguments: str = "") ->
             return arguments
         if name == "skill_dir":
             return str(skill.folder)
-        if name == "global_dir":
-            return str(settings.HALO.global_dir)
         if name.startswith("params."):
             return "{{" + f"{skill.id}.{name}" + "}}"
         return values.get(name, found[0]) if name in BUILT_INS else found[0]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.agents import load_agent
+from agents_app.commands import BUILT_IN
 from agents_app.placeholders import BUILT_INS
 from agents_app.seed import OPTIONAL, SEEDS, SKILLS, TEMPLATE_VERSION, optional_skills, seed_home
 from agents_app.skill_file import parse
@@ -35,8 +36,15 @@ def test_every_shipped_skill_reads_without_a_warning_and_names_only_files_that_a
     assert len(found.body) < 7_000, "it must fit into a tool result with its files"
     for name in re.findall(r"\{\{skill_dir\}\}/([\w./-]+)", text):
         assert (folder / name).is_file(), name
-    known = {*BUILT_INS, "skill_dir", "global_dir", "params.api_key", "params.hub"}
+    known = {*BUILT_INS, "skill_dir", "params.api_key", "params.hub"}
     assert set(re.findall(r"\{\{\s*([\w.-]+)\s*\}\}", text)) <= known
+
+
+@pytest.mark.parametrize("name", sorted(set(BUILT_IN) & set(SKILLS)))
+def test_a_shipped_skill_names_exactly_the_verbs_that_are_ours(name: str):
+    found = parse((SEEDS / "skills" / name / "SKILL.md").read_text(), name)
+    ours = {verb.name: verb.requires for verb in found.verbs if verb.builtin}
+    assert ours == {verb.name: verb.requires for verb in BUILT_IN[name].verbs}
 
 
 def test_every_shipped_skill_folder_is_listed():

@@ -206,6 +206,10 @@ def test_platform_files_count_on_their_platform_only():
     assert _for_platform(names, "win32") == ["A.windows.md", "B.md"]
 
 
+def test_a_new_person_is_told_where_the_profile_of_this_home_lies(agent, home, workspace):
+    assert f"`{home}/global/USER.md`" in built(agent, workspace).text
+
+
 def test_names_come_from_the_user_profile_of_the_workspace_first(agent, home, workspace):
     make(
         home / "global" / "agents",

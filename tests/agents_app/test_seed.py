@@ -17,7 +17,7 @@ from agents_app.seed import AGENTS, TEMPLATE_VERSION, seed_home, stored_version
 from halo_site.lib import settings_store
 from halo_site.lib.config_file import ConfigBroken
 
-SHIPPED = (76, "d81e9ff00e8764bf")
+SHIPPED = (77, "0a6381e2fb97eb0c")
 
 
 def snapshot(home):
