@@ -8,8 +8,8 @@ from pathlib import Path
 from .protected import INSTRUCTION_FILES, WORK_FOLDERS
 
 MOST = 5_000  # files looked at
-# Kept by the server itself, or by people's work: not what steers an agent.
-QUIET = WORK_FOLDERS | {"sessions", "logs", "evo"}
+# Kept by the server itself, or by people's work, or deleted: not what steers an agent.
+QUIET = WORK_FOLDERS | {"sessions", "logs", "evo", "trash"}
 SHARED = ("agents", "skills", "prompts", "models")  # folders of the home's global part; its own *.md count too
 
 Stamp = tuple[int, int, int]  # time, size, inode

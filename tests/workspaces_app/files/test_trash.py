@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from workspaces_app.control_state import changed, control_state
 from workspaces_app.files import trash
 from workspaces_app.files.remove import move
 from workspaces_app.jail import Jail
@@ -230,6 +231,14 @@ def test_nobody_finds_what_was_deleted_and_no_commit_takes_it(files: Files):
     files.delete("needle.txt")
     assert files.get("files/search", q="needle").json()["matches"] == []
     assert (files.root / ".halo" / "trash" / ".gitignore").read_text() == "*\n"
+
+
+def test_F4_what_was_deleted_does_not_count_among_the_files_that_steer_agents(files: Files, tmp_path):
+    (files.root / "lib").mkdir()
+    (files.root / "lib" / "x.py").write_text("x")
+    before = control_state(files.root, tmp_path / "shared")
+    assert files.delete("lib").status_code == 200
+    assert changed(before, control_state(files.root, tmp_path / "shared")) == []
 
 
 def test_of_two_who_delete_the_same_thing_or_put_it_back_one_does(tmp_path):
