@@ -17,7 +17,7 @@ from agents_app.seed import AGENTS, TEMPLATE_VERSION, seed_home, stored_version
 from halo_site.lib import settings_store
 from halo_site.lib.config_file import ConfigBroken
 
-SHIPPED = (77, "0a6381e2fb97eb0c")
+SHIPPED = (78, "56eab5a404f8e58f")
 
 
 def snapshot(home):

@@ -6,6 +6,7 @@ too many, never a secret that stood under a name of one.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,7 +19,11 @@ AUTOMATIC = (
     ("aws-access-key", re.compile(r"\bAKIA[0-9A-Z]{16}\b")),
     ("aws-session-key", re.compile(r"\bASIA[0-9A-Z]{16}\b")),
 )
-_VENDORS = (r"sk-[\w-]{16,}", r"gh[pousr]_\w{20,}", r"github_pat_\w{20,}", r"xox[abprs]-[\w-]{10,}", r"AIza[\w-]{30,}")
+_VENDORS = (
+    *(r"sk-[\w-]{16,}", r"gh[pousr]_\w{20,}", r"github_pat_\w{20,}", r"xox[abprs]-[\w-]{10,}", r"AIza[\w-]{30,}"),
+    *(r"glpat-[\w-]{16,}", r"npm_\w{30,}", r"pypi-[\w-]{40,}", r"hf_\w{30,}", r"dop_v1_\w{40,}", r"xapp-[\w-]{20,}"),
+    *(r"[rs]k_(?:live|test)_\w{16,}", r"SG\.[\w-]{16,}\.[\w-]{16,}", r"ya29\.[\w-]{20,}", r"\d{8,10}:AA[\w-]{30,}"),
+)
 SUSPICIOUS = (
     ("private-key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
     ("vendor-token", re.compile(rf"\b(?:{'|'.join(_VENDORS)})")),
@@ -28,6 +33,12 @@ SUSPICIOUS = (
     ("e-mail", re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}\b")),
 )
 _LONG = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+_SHORTER = re.compile(r"(?<![A-Za-z0-9+/_.-])[A-Za-z0-9+_-]{20,39}(?![A-Za-z0-9+/_.-])")
+_ASSIGNED = re.compile(
+    r"""(?:key|token|secret|passw(?:or)?d|credential)[\w-]{0,20}["']?\s{0,3}[:=]\s{0,3}["']?"""
+    r"""(?P<value>[A-Za-z0-9+/_.~=!@$%^&*-]{12,200})""",
+    re.IGNORECASE,
+)
 _BLOCK = re.compile(r"""(?P<head>\s*(?:-\s+)*(?P<key>["']?[\w-]+["']?)\s*:)(?P<value>(?:\s.*)?)$""")
 _FLOW = re.compile(
     r"""(?P<head>[{,]\s*(?P<key>["']?[\w-]+["']?)\s*:\s*)(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,}\]\n"']+)"""
@@ -128,7 +139,30 @@ def _first(line: str) -> tuple[str, re.Match[str] | None]:
     for hit in _LONG.finditer(line):
         if all(re.search(wanted, hit[0]) for wanted in ("[a-z]", "[A-Z]", "[0-9]")):
             return "long-random-text", hit
+    for hit in _ASSIGNED.finditer(line):
+        called = line[hit.end() : hit.end() + 1] == "("  # the name of a function
+        if not called and _digits(hit["value"]) > 2 and _entropy(hit["value"]) > 3:
+            return "assigned-secret", hit
+    for hit in _SHORTER.finditer(line):
+        if not hit[0].islower() and _digits(hit[0]) > 2 and _turns(hit[0]) > len(hit[0]) / 3 and _entropy(hit[0]) > 3.8:
+            return "random-text", hit
     return "", None
+
+
+def _digits(text: str) -> int:
+    return sum(sign.isdigit() for sign in text)
+
+
+def _turns(text: str) -> int:
+    """How often small letters, capitals and digits follow one another: seldom in words, often in keys."""
+    kinds = [(sign.islower(), sign.isupper(), sign.isdigit()) for sign in text]
+    return sum(one != other for one, other in zip(kinds, kinds[1:]))  # noqa: B905, RUF007  any python3
+
+
+def _entropy(text: str) -> float:
+    """Bits per character, by how often each occurs in this text."""
+    shares = [text.count(sign) / len(text) for sign in set(text)]
+    return -sum(share * math.log2(share) for share in shares)
 
 
 def _placeholder(owner: str, key: str) -> str:
