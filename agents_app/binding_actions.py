@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.http import HttpRequest
 
-from halo_site.lib import settings_store
+from halo_site.lib import settings_store, settings_write
 from halo_site.lib.access_level import Access
 from halo_site.lib.errors import BadRequest
 from halo_site.lib.yaml_files import YamlError
@@ -82,7 +82,7 @@ def connect(
     if missing:
         raise BadRequest(f"{' and '.join('model' if key == 'id' else key for key in missing)} required")
     for key, value in _new_secrets(wanted, place.root).items():
-        settings_store.write(place.scope, place.root, f"{wanted.provider}.secrets.{key}", value)
+        settings_write.write(place.scope, place.root, f"{wanted.provider}.secrets.{key}", value)
     bound = [place, *_on_demo(place)]
     for one in bound:
         _bind(one, block)
@@ -105,7 +105,7 @@ def _new_secrets(wanted: Wanted, folder: Path | None) -> dict[str, str]:
         path = f"{wanted.provider}.secrets.{key}"
         stored, _ = settings_store.raw(path, folder)
         if value and not settings_store.is_mask_of(value, stored):
-            found[key] = settings_store.check_value(path, value.strip(), declared(folder).get(path), "global")
+            found[key] = settings_write.check_value(path, value.strip(), declared(folder).get(path), "global")
     return found
 
 

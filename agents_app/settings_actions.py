@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from halo_site.lib import settings_store
+from halo_site.lib import settings_store, settings_write
 from halo_site.lib.access_level import Access
 from halo_site.lib.errors import BadRequest
 from halo_site.lib.publish import SITE, publish, workspace_topic
@@ -51,13 +51,13 @@ def set_one(caller: Caller, scope: Scope, project_id: str | None, key: str, valu
     """PATCH: one leaf. A masked secret that comes back changes nothing."""
     workspace = place_to_write(caller, scope, project_id)
     folder = _folder(workspace)
-    settings_store.check_key(key)
+    settings_write.check_key(key)
     stored = settings_store.at(settings_store.layer(settings_store.file_of(scope, folder)).values, key)
     part = declared(folder).get(key)
-    value = settings_store.check_value(key, value, part, scope)
+    value = settings_write.check_value(key, value, part, scope)
     if settings_store.is_mask_of(value, stored):
         return
-    settings_store.write(scope, folder, key, value, secret=bool(part and part.secret))
+    settings_write.write(scope, folder, key, value, secret=bool(part and part.secret))
     _told(caller, scope, workspace, "settings.change", key, request)
 
 
@@ -65,16 +65,16 @@ def unset(caller: Caller, scope: Scope, project_id: str | None, key: str, reques
     """DELETE: one leaf or branch of params or secrets; an undeclared one (an orphan) too."""
     workspace = place_to_write(caller, scope, project_id)
     parts = key.split(".")
-    if len(parts) < 2 or any(not name or settings_store.is_refused(name) for name in parts) or len(key) > 1000:
+    if len(parts) < 2 or any(not name or settings_write.is_refused(name) for name in parts) or len(key) > 1000:
         raise BadRequest("Invalid key")
-    settings_store.delete(scope, _folder(workspace), key)
+    settings_write.delete(scope, _folder(workspace), key)
     _told(caller, scope, workspace, "settings.reset", key, request)
 
 
 def versions(folder: Path | None) -> dict[str, str]:
     """The state of the file of each scope that counts here."""
-    found = {"global": settings_store.version_of("global", None)}
-    return found | {"workspace": settings_store.version_of("workspace", folder)} if folder else found
+    found = {"global": settings_write.version_of("global", None)}
+    return found | {"workspace": settings_write.version_of("workspace", folder)} if folder else found
 
 
 def put_all(
@@ -95,16 +95,16 @@ def put_all(
     old = settings_store.layer(settings_store.file_of(scope, folder)).values
     new: settings_store.Tree = {}
     for key, value in settings_store.leaves(tree):
-        settings_store.check_key(key)
+        settings_write.check_key(key)
         stored = settings_store.at(old, key)
-        checked = settings_store.check_value(key, value, known.get(key), scope)
+        checked = settings_write.check_value(key, value, known.get(key), scope)
         if checked in (None, ""):
             continue
         settings_store.put(new, key, stored if settings_store.is_mask_of(checked, stored) else checked)
     secret = {key for key, part in known.items() if part.secret}
-    settings_store.replace_all(scope, folder, new, version, secret=secret)
+    settings_write.replace_all(scope, folder, new, version, secret=secret)
     _told(caller, scope, workspace, "settings.replace", "", request)
-    return settings_store.version_of(scope, folder)
+    return settings_write.version_of(scope, folder)
 
 
 def _folder(workspace: Workspace | None) -> Path | None:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from django.conf import settings
 from django.http import HttpRequest
 
-from halo_site.lib import settings_store
+from halo_site.lib import settings_store, settings_write
 from halo_site.lib.access_level import Access
 from halo_site.lib.errors import BadRequest, HaloError, NotFound, TooLarge
 from workspaces_app.access import Caller, open_workspace
@@ -106,7 +106,7 @@ def do_import(workspace: Workspace, file: BinaryIO, wanted: Wanted, *, name: str
                 steps,
                 name=name,
                 at=int(time.time() * 1000),
-                then=lambda: settings_store.write_many("workspace", folder, values) if values else None,
+                then=lambda: settings_write.write_many("workspace", folder, values) if values else None,
             )
     came = [step.item.path for step in steps]
     _told("workspace.import", workspace, actor, name, {"items": came, "values": sorted(values)})
@@ -188,8 +188,8 @@ def _values(workspace: Workspace, seen: Preview, coming: set[str], given: Mappin
             continue
         if key not in seen.unset:
             raise BadRequest(f"{key} has a value already; change it in Settings")
-        settings_store.check_key(key)
-        stored[key] = settings_store.check_value(key, value, asked[key].field, "workspace")
+        settings_write.check_key(key)
+        stored[key] = settings_write.check_value(key, value, asked[key].field, "workspace")
     broken = settings_store.layer(settings_store.file_of("workspace", Path(workspace.path))).error
     if stored and broken:
         raise BadRequest(f"{broken}. Mend the file first, or import without values; nothing was imported.")

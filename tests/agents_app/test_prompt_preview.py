@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agents_app.seed import seed_home
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from tests.accounts import logged_in, owner
 from tests.agents_app.test_agents import MODEL, make
 from tests.agents_app.test_skills import skill
@@ -76,7 +76,7 @@ def test_a_secret_parameter_is_masked_for_people(space, home):
     declared = "params:\n  - {key: key, secret: true}\n  - {key: city}\n"
     make(home / "global/agents", "mine", MODEL)
     (home / "global/agents/mine/agent-config.yaml").write_text(declared)
-    settings_store.write("global", None, "mine.params.key", "sk-canary")
-    settings_store.write("global", None, "mine.params.city", "Bonn")
+    settings_write.write("global", None, "mine.params.key", "sk-canary")
+    settings_write.write("global", None, "mine.params.city", "Bonn")
     text = shown(space.path, "mine")
     assert "Key *** city Bonn" in text

@@ -7,7 +7,7 @@ from agents_app.frontmatter import split
 from agents_app.placeholders import render
 from agents_app.prompt_files import _for_platform, build_prompt, team_members
 from agents_app.prompts import INDEX_NUDGE, PromptParts, compose, tools_line
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from tests.agents_app.test_agents import MODEL, make
 
 FULL = PromptParts(
@@ -238,7 +238,7 @@ def test_now_is_frozen_by_the_caller_and_does_not_change_what_the_files_are(agen
 def test_an_agent_resolves_its_own_params_and_nothing_else(agent, home, workspace, monkeypatch):
     monkeypatch.setenv("FROM_ENV", "filled")
     for key in ("a.params.city", "other.params.city", "a.secrets.key"):
-        settings_store.write("global", None, key, "<<FROM_ENV>>" if key == "a.params.city" else "canary")
+        settings_write.write("global", None, key, "<<FROM_ENV>>" if key == "a.params.city" else "canary")
     persona = (
         "{{a.params.city}} {{other.params.city}} {{a.secrets.key}} {{general.language}} {{nothing}} {{a.params.none}}"
     )

@@ -14,7 +14,7 @@ from agents_app.agents import default_agent, list_agents, load_agent
 from agents_app.model_binding import default_provider
 from agents_app.prompt_files import build_prompt
 from agents_app.seed import AGENTS, TEMPLATE_VERSION, seed_home, stored_version
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from halo_site.lib.config_file import ConfigBroken
 
 SHIPPED = (78, "56eab5a404f8e58f")
@@ -74,9 +74,9 @@ def test_an_unknown_provider_does_not_leave_the_home_without_agents(home, worksp
 
 def test_a_provider_with_a_key_is_preferred_to_the_demo(home):
     assert default_provider() == "demo"
-    settings_store.write("global", None, "openai.secrets.api_key", "k")
+    settings_write.write("global", None, "openai.secrets.api_key", "k")
     assert default_provider() == "openai"
-    settings_store.write("global", None, "general.agent.default_provider", "anthropic")
+    settings_write.write("global", None, "general.agent.default_provider", "anthropic")
     assert default_provider() == "anthropic"
 
 

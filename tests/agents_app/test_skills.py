@@ -16,7 +16,7 @@ from agents_app.skill_use import (
     split_arguments,
 )
 from agents_app.skills import Skill, SkillNotFound, find_skill, list_skills, resources
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from halo_site.lib.access_level import Access
 from tests.agents_app.test_agents import MODEL, make
 
@@ -167,7 +167,7 @@ def test_arguments_and_placeholders(body, arguments, text):
 
 
 def test_params_never_enter_the_conversation(home, workspace):
-    settings_store.write("global", None, "notes.params.key", "canary")
+    settings_write.write("global", None, "notes.params.key", "canary")
     text = command_text(made("curl -H {{params.key}}"), "notes", "now", {})
     assert text == "[Skill activated: /notes]\n\ncurl -H {{notes.params.key}}"
 

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from agents_app.settings_actions import put_all, set_one
 from halo_site.lib import settings_store as store
+from halo_site.lib import settings_write
 from halo_site.lib.env import Env
 from halo_site.lib.errors import BadRequest, Conflict
 from tests.accounts import owner
@@ -38,8 +39,8 @@ def reads_anew(settings, key: str) -> None:
 
 
 def test_a_secret_is_stored_sealed_and_read_as_it_was_given(file):
-    store.write("global", None, SECRET, CANARY)
-    store.write("global", None, "general.agent.max_retries", 3)
+    settings_write.write("global", None, SECRET, CANARY)
+    settings_write.write("global", None, "general.agent.max_retries", 3)
     assert CANARY not in file.read_text()
     assert "max_retries: 3" in file.read_text()
     store._layers.clear()
@@ -48,46 +49,46 @@ def test_a_secret_is_stored_sealed_and_read_as_it_was_given(file):
 
 
 def test_without_a_key_secrets_stay_readable_in_the_file(home):
-    store.write("global", None, SECRET, CANARY)
+    settings_write.write("global", None, SECRET, CANARY)
     assert CANARY in (home / "secrets" / "settings.yaml").read_text()
 
 
 def test_the_same_secret_looks_different_each_time_and_a_change_elsewhere_leaves_it_alone(file):
-    store.write("global", None, SECRET, CANARY)
-    store.write("global", None, "other.secrets.api_key", CANARY)
+    settings_write.write("global", None, SECRET, CANARY)
+    settings_write.write("global", None, "other.secrets.api_key", CANARY)
     sealed = [line for line in file.read_text().splitlines() if "enc:v1:" in line]
     assert len({line.rpartition(":")[2] for line in sealed}) == 2
-    store.write("global", None, "general.agent.max_retries", 4)
+    settings_write.write("global", None, "general.agent.max_retries", 4)
     assert all(line in file.read_text() for line in sealed)
 
 
 def test_names_of_environment_variables_and_workspace_files_are_not_sealed(file, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", CANARY)
-    store.write("global", None, SECRET, "<<MY_KEY>>")
+    settings_write.write("global", None, SECRET, "<<MY_KEY>>")
     assert "<<MY_KEY>>" in file.read_text()
     assert store.secrets_of("openai") == {"api_key": CANARY}
-    store.write("workspace", tmp_path, SECRET, "of this folder")
+    settings_write.write("workspace", tmp_path, SECRET, "of this folder")
     assert "of this folder" in (tmp_path / ".halo" / "settings.yaml").read_text()
 
 
 @pytest.mark.parametrize("key", ["", KEY.upper()])
 def test_with_another_key_the_secret_is_unset_the_rest_works_and_nothing_is_overwritten(file, settings, key):
-    store.write("global", None, SECRET, CANARY)
-    store.write("global", None, "general.agent.max_retries", 3)
+    settings_write.write("global", None, SECRET, CANARY)
+    settings_write.write("global", None, "general.agent.max_retries", 3)
     before = file.read_text()
     reads_anew(settings, key)
     assert store.secrets_of("openai") == {}
     assert store.number("agent.max_retries") == 3
     assert SECRET in str(store.errors(None)[0]["error"])
     with pytest.raises(Conflict):
-        store.write("global", None, "general.agent.max_retries", 5)
+        settings_write.write("global", None, "general.agent.max_retries", 5)
     assert file.read_text() == before
     reads_anew(settings, KEY)
     assert store.secrets_of("openai") == {"api_key": CANARY}
 
 
 def test_a_sealed_value_opens_under_its_own_key_only_and_in_no_workspace(file, tmp_path):
-    store.write("global", None, SECRET, CANARY)
+    settings_write.write("global", None, SECRET, CANARY)
     sealed = next(line.partition("api_key:")[2].strip() for line in file.read_text().splitlines() if "enc:" in line)
     file.write_text(f"shown: {{params: {{city: '{sealed}'}}}}\n")
     assert store.params_of("shown") == {}
@@ -99,7 +100,7 @@ def test_a_sealed_value_opens_under_its_own_key_only_and_in_no_workspace(file, t
 
 def test_nobody_can_enter_a_value_that_looks_sealed(file):
     with pytest.raises(BadRequest):
-        store.check_value(SECRET, "enc:v1:AAAA", None, "global")
+        settings_write.check_value(SECRET, "enc:v1:AAAA", None, "global")
 
 
 @pytest.mark.django_db
@@ -118,7 +119,7 @@ def test_params_that_a_skill_declares_secret_are_sealed_too_by_every_way_in(file
 
 
 def test_a_command_seals_what_is_there_and_opens_it_again_comments_included(home, settings):
-    store.write("global", None, SECRET, CANARY)
+    settings_write.write("global", None, SECRET, CANARY)
     file = home / "secrets" / "settings.yaml"
     file.write_text(f"# mine\n{file.read_text()}kimi: {{secrets: {{api_key: <<KIMI>>}}}}\n")
     before = file.read_text()

@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from halo_site.lib import settings_store as store
+from halo_site.lib import settings_write
 from halo_site.lib.errors import BadRequest, Conflict, NotFound
 from tests.homes import own_home
 
@@ -24,13 +25,13 @@ def workspace(tmp_path):
 
 def test_a_value_comes_from_workspace_then_global_then_default(home, workspace):
     assert store.general("compact.keep_messages", workspace) == 5
-    store.write("global", None, "general.compact.keep_messages", 7)
+    settings_write.write("global", None, "general.compact.keep_messages", 7)
     assert store.general("compact.keep_messages", workspace) == 7
-    store.write("workspace", workspace, "general.compact.keep_messages", 9)
+    settings_write.write("workspace", workspace, "general.compact.keep_messages", 9)
     assert store.general("compact.keep_messages", workspace) == 9
     assert store.general("compact.keep_messages") == 7
-    store.delete("workspace", workspace, "general.compact.keep_messages")
-    store.delete("global", None, "general.compact.keep_messages")
+    settings_write.delete("workspace", workspace, "general.compact.keep_messages")
+    settings_write.delete("global", None, "general.compact.keep_messages")
     assert store.general("compact.keep_messages", workspace) == 5
 
 
@@ -42,20 +43,20 @@ def test_a_workspace_cannot_change_what_is_global_only(home, workspace):
 
 
 def test_an_edit_in_an_editor_counts_at_the_next_read(home):
-    store.write("global", None, "general.agent.max_retries", 3)
+    settings_write.write("global", None, "general.agent.max_retries", 3)
     file = home / "secrets" / "settings.yaml"
     file.write_text(file.read_text().replace("3", "4"))
     assert store.number("agent.max_retries") == 4
 
 
 def test_a_file_that_stopped_parsing_keeps_its_last_good_values_and_refuses_writes(home):
-    store.write("global", None, "general.agent.max_retries", 3)
+    settings_write.write("global", None, "general.agent.max_retries", 3)
     file = home / "secrets" / "settings.yaml"
     file.write_text("general:\n  agent: {max_retries: 3\n  broken")
     assert store.number("agent.max_retries") == 3
     assert store.errors(None)[0]["line"] > 0
     with pytest.raises(Conflict):
-        store.write("global", None, "general.agent.max_retries", 5)
+        settings_write.write("global", None, "general.agent.max_retries", 5)
     assert "broken" in file.read_text()
     file.write_text("general: {agent: {max_retries: 8}}")
     assert (store.number("agent.max_retries"), store.errors(None)) == (8, [])
@@ -71,8 +72,8 @@ def test_L3_files_are_private_even_when_they_were_not(home, workspace):
     file.write_text("")
     file.chmod(0o644)
     (home / "secrets").chmod(0o755)
-    store.write("global", None, "openai.secrets.api_key", "k")
-    store.write("workspace", workspace, "openai.secrets.api_key", "k")
+    settings_write.write("global", None, "openai.secrets.api_key", "k")
+    settings_write.write("workspace", workspace, "openai.secrets.api_key", "k")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE((home / "secrets").stat().st_mode) == 0o700
     assert stat.S_IMODE((workspace / ".halo" / "settings.yaml").stat().st_mode) == 0o600
@@ -81,7 +82,7 @@ def test_L3_files_are_private_even_when_they_were_not(home, workspace):
 def test_a_vanished_workspace_is_not_made_again(home, workspace):
     workspace.rmdir()
     with pytest.raises(NotFound):
-        store.write("workspace", workspace, "openai.secrets.api_key", "k")
+        settings_write.write("workspace", workspace, "openai.secrets.api_key", "k")
     assert not workspace.exists()
 
 
@@ -89,7 +90,7 @@ def test_environment_values_are_filled_in_only_for_use_and_never_the_servers_own
     monkeypatch.setenv("VENDOR_KEY", "from the environment")
     monkeypatch.setenv("HALO_PASSWORD", "canary")
     for name, value in {"a": "<<VENDOR_KEY>>", "b": "<<UNSET_NAME>>", "c": "<<HALO_PASSWORD>>", "d": "12"}.items():
-        store.write("global", None, f"openai.secrets.{name}", value)
+        settings_write.write("global", None, f"openai.secrets.{name}", value)
     assert store.secrets_of("openai") == {
         "a": "from the environment",
         "b": "<<UNSET_NAME>>",
@@ -100,10 +101,10 @@ def test_environment_values_are_filled_in_only_for_use_and_never_the_servers_own
 
 
 def test_a_workspace_has_keys_of_its_own(home, workspace):
-    store.write("global", None, "openai.secrets.api_key", "global")
-    store.write("workspace", workspace, "openai.secrets.api_key", "own")
+    settings_write.write("global", None, "openai.secrets.api_key", "global")
+    settings_write.write("workspace", workspace, "openai.secrets.api_key", "own")
     assert store.secrets_of("openai", workspace)["api_key"] == "own"
-    store.write("workspace", workspace, "openai.secrets.api_key", "")
+    settings_write.write("workspace", workspace, "openai.secrets.api_key", "")
     assert store.secrets_of("openai", workspace)["api_key"] == "global"
 
 
@@ -129,7 +130,7 @@ def test_a_workspace_has_keys_of_its_own(home, workspace):
 )
 def test_keys_that_may_not_be_written_are_refused(key):
     with pytest.raises(BadRequest, match="Invalid key"):
-        store.check_key(key)
+        settings_write.check_key(key)
 
 
 def test_masks_show_little_and_are_recognised_when_they_come_back():

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents_app.providers.registry import models_dir
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from relay_app.actions import spent_by
 from relay_app.models import ReplyTo
 from sessions_app.models import Entry
@@ -40,12 +40,12 @@ def prices(office: Office) -> Iterator[None]:
     path = models_dir() / "priced.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(PRICES.format(endpoint=office.vendor.chat))
-    settings_store.write("global", None, "priced.secrets.api_key", "key-0123456789")
-    settings_store.write("global", None, "general.relay.max_chain_cost", 2 * PRICE / 1_000_000)
+    settings_write.write("global", None, "priced.secrets.api_key", "key-0123456789")
+    settings_write.write("global", None, "general.relay.max_chain_cost", 2 * PRICE / 1_000_000)
     yield
     path.unlink()
-    settings_store.write("global", None, "priced.secrets.api_key", "")
-    settings_store.write("global", None, "general.relay.max_chain_cost", "")
+    settings_write.write("global", None, "priced.secrets.api_key", "")
+    settings_write.write("global", None, "general.relay.max_chain_cost", "")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents_app.settings_sections import declared
-from halo_site.lib import sealed, settings_store
+from halo_site.lib import sealed, settings_write
 from halo_site.lib.errors import HaloError
 
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
             raise CommandError("HALO_SETTINGS_KEY is not set")
         secret = {key for key, part in declared(None).items() if part.secret}
         try:
-            changed = settings_store.reseal(secret, seal=not options["open"])
+            changed = settings_write.reseal(secret, seal=not options["open"])
         except HaloError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{changed} secret(s) {'opened' if options['open'] else 'sealed'}")

@@ -9,7 +9,7 @@ from agents_app.providers.aws import region_of
 from agents_app.providers.contract import ErrorKind
 from agents_app.providers.registry import PACKAGED, _entry
 from agents_app.providers.wire import Wire
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 
 from .conftest import KEY, Vendor
 
@@ -128,5 +128,5 @@ def test_a_frame_that_never_ends_is_given_up():
 def test_a_provider_with_optional_keys_is_ready_with_one_of_them(stored: dict[str, str], ready: bool, tmp_path: Path):
     entry = _entry(PACKAGED / "aws-bedrock-mantle.yaml")
     for key, value in stored.items():
-        settings_store.write("workspace", tmp_path, f"aws-bedrock-mantle.secrets.{key}", value)
+        settings_write.write("workspace", tmp_path, f"aws-bedrock-mantle.secrets.{key}", value)
     assert has_key(entry, tmp_path) is ready

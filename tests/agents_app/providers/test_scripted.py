@@ -12,7 +12,7 @@ from agents_app.providers.contract import ErrorKind
 from agents_app.providers.registry import DIALECTS, list_providers, provider_for
 from agents_app.providers.script import ScriptError, parse
 from agents_app.providers.scripted import ScriptedProvider
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from halo_site.lib.errors import BadRequest
 
 from .conftest import Said, assistant, collect, config, request, user
@@ -128,9 +128,9 @@ def test_it_is_off_unless_the_settings_allow_it():
     with pytest.raises(BadRequest, match="allow_scripted"):
         provider_for(wanted)
     assert "scripted" not in [entry["id"] for entry in list_providers()["providers"]]
-    settings_store.write("global", None, "general.models.allow_scripted", True)
+    settings_write.write("global", None, "general.models.allow_scripted", True)
     try:
         assert isinstance(provider_for(wanted), ScriptedProvider)
         assert "scripted" in [entry["id"] for entry in list_providers()["providers"]]
     finally:
-        settings_store.delete("global", None, "general.models.allow_scripted")
+        settings_write.delete("global", None, "general.models.allow_scripted")

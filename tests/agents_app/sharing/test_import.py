@@ -18,7 +18,7 @@ from agents_app.seed import SEEDS
 from agents_app.sharing import actions, bundle, desk
 from agents_app.sharing.actions import Actor, Wanted
 from agents_app.sharing.plan import Choice
-from halo_site.lib import settings_store
+from halo_site.lib import settings_store, settings_write
 from halo_site.lib.access_level import Access
 from halo_site.lib.errors import BadRequest, Conflict, HaloError, NotFound, StorageFull
 from tests.accounts import Browser, logged_in, owner, person
@@ -262,7 +262,7 @@ def test_values_that_cannot_be_stored_take_the_files_back(space, lived_in, monke
     def full(*_: object) -> None:
         raise StorageFull("The disk is full")
 
-    monkeypatch.setattr(settings_store, "write_many", full)
+    monkeypatch.setattr(settings_write, "write_many", full)
     with pytest.raises(StorageFull):
         take(space, replace=TAKEN, values={"mine.params.api_key": "x"})
     assert files(Path(space.path)) == lived_in

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents_app.providers import http
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from halo_site.lib.publish import signal
 from sessions_app import actions
 from sessions_app.engine import engine as engine_module
@@ -379,7 +379,7 @@ async def test_a_run_without_progress_is_ended_as_the_setting_says_and_the_queue
     run.progress_at -= 19 * 60
     await engine._watch()
     assert run.abort is None
-    settings_store.write("global", None, "general.session.stall_minutes", 18)
+    settings_write.write("global", None, "general.session.stall_minutes", 18)
     await in_db(say, "next")
     await engine._watch()
     await viewer.completes(2)

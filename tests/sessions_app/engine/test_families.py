@@ -8,7 +8,7 @@ import pytest
 
 from agents_app.providers import http
 from agents_app.providers.registry import models_dir
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from sessions_app.engine import retry
 from sessions_app.engine.engine import Engine
 from sessions_app.models import Entry, ModelCall, Session, ToolCall, Turn
@@ -54,14 +54,14 @@ def priced(vendor: FakeModelServer, family: str, agent_folder: Path, engine: Eng
     path = models_dir() / "priced.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(FILE.format(family=family, endpoint=endpoint))
-    settings_store.write("global", None, "priced.secrets.api_key", vendor.key)
+    settings_write.write("global", None, "priced.secrets.api_key", vendor.key)
     (agent_folder / "agent.yaml").write_text(
         f"name: Default\nmodel: {{provider: priced, id: m-1, endpoint: '{endpoint}', thinking: {{enabled: true}}}}\n"
         "tools: [file_list, file_read]\n"
     )
     yield
     path.unlink()
-    settings_store.write("global", None, "priced.secrets.api_key", "")
+    settings_write.write("global", None, "priced.secrets.api_key", "")
 
 
 async def test_a_turn_with_two_parallel_tools_is_answered_and_priced_per_call(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.contrib.auth.models import User
 
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from halo_site.lib.access_level import Access
 from sessions_app import actions
 from sessions_app.engine.loops import LoopWatch
@@ -69,7 +69,7 @@ async def test_person_and_model_are_told_that_the_agent_goes_in_circles(
 async def test_a_run_that_goes_in_circles_is_ended_where_the_owner_wishes_so(
     agent: None, vendor: FakeModelServer, viewer: Viewer, say: Say, workspace: Workspace, in_db: InDb
 ):
-    settings_store.write("global", None, "general.limits.repeated_calls", 4)
+    settings_write.write("global", None, "general.limits.repeated_calls", 4)
     Path(workspace.path, "a.txt").write_text("alpha")
     for _ in range(5):
         vendor.will(tool_calls=[{"name": "file_read", "arguments": {"path": "a.txt"}}])

@@ -14,7 +14,7 @@ from agents_app.mcp.pool import pool
 from agents_app.models import McpState
 from agents_app.providers import http
 from agents_app.providers.registry import models_dir
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from sessions_app import actions
 from sessions_app.engine.engine import Engine
 from sessions_app.models import Entry, Session, ToolCall, Turn
@@ -37,10 +37,10 @@ async def vendor(agent_folder: Path, engine: Engine) -> AsyncIterator[FakeModelS
             f"id: local\nfamily: chat\ndefaultEndpoint: {server.chat}\n"
             "secrets: [{key: api_key, description: key, secret: true}]\n"
         )
-        settings_store.write("global", None, "local.secrets.api_key", server.key)
+        settings_write.write("global", None, "local.secrets.api_key", server.key)
         yield server
         path.unlink()
-        settings_store.write("global", None, "local.secrets.api_key", "")
+        settings_write.write("global", None, "local.secrets.api_key", "")
         await http.close_client()
         await mcp.close()
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from halo_site.lib import publish as news
-from halo_site.lib import settings_store
+from halo_site.lib import settings_write
 from halo_site.lib.events import as_frame
 from tests.fakes.git_server import GitServer
 from tests.workspaces_app.git.conftest import Repo
@@ -38,7 +38,7 @@ def heard():
 
 
 def allow(*places: str) -> None:
-    settings_store.write("global", None, "general.outbound.allow", ",".join(places))
+    settings_write.write("global", None, "general.outbound.allow", ",".join(places))
 
 
 @pytest.fixture
