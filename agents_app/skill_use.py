@@ -1,7 +1,9 @@
 """Skills put to use: the block in the prompt, and the text an activation gives (spec agents-and-prompts 3.7, 3.9)."""
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from halo_site.lib.text import cut
 from .disabled import NOTHING, Disabled
 from .placeholders import BUILT_INS
 from .skills import Skill, resources, serving
+
+log = logging.getLogger(__name__)
 
 _ONE = re.compile(
     r"(?P<literal>\\\$)"
@@ -90,9 +94,19 @@ def render_body(skill: Skill, values: Mapping[str, str], arguments: str = "") ->
             return str(skill.folder)
         if name.startswith("params."):
             return "{{" + f"{skill.id}.{name}" + "}}"
-        return values.get(name, found[0]) if name in BUILT_INS else found[0]
+        if name in BUILT_INS:
+            return values.get(name, found[0])
+        if ".params." not in name and ".secrets." not in name:  # of others: a command fills them, or nobody does
+            _note_unknown(skill.id, name)
+        return found[0]
 
     return _ONE.sub(fill, skill.file.body)
+
+
+@lru_cache(1000)
+def _note_unknown(skill_id: str, name: str) -> None:
+    """Once for each."""
+    log.warning("skill %s: nothing fills {{%s}}; it stays as it is", skill_id, name)
 
 
 def split_arguments(arguments: str) -> list[str]:

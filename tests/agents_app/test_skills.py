@@ -166,6 +166,15 @@ def test_arguments_and_placeholders(body, arguments, text):
     assert render_body(made(body), values, arguments) == text
 
 
+def test_a_placeholder_that_nothing_fills_stays_and_is_logged_once(caplog):
+    text = "{{user_nmae}} {{now}} {{other.params.key}} {{x.secrets.y}}"
+    for _ in range(2):
+        assert render_body(made(text), {"now": "NOW"}) == text.replace("{{now}}", "NOW")
+    assert [record.getMessage() for record in caplog.records] == [
+        "skill notes: nothing fills {{user_nmae}}; it stays as it is"
+    ]
+
+
 def test_params_never_enter_the_conversation(home, workspace):
     settings_write.write("global", None, "notes.params.key", "canary")
     text = command_text(made("curl -H {{params.key}}"), "notes", "now", {})
