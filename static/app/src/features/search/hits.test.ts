@@ -38,7 +38,7 @@ describe("a snippet", () => {
     expect(marked("a.b a+b", ["a+b"])).toEqual([{ text: "a.b ", hit: false }, { text: "a+b", hit: true }]);
   });
   it.each([
-    ["## Sum **2 folders** | Name | Size | |---|:--:| | `a.py` | 3 |", "Sum 2 folders | Name | Size | | | a.py | 3 |"],
+    ["## Sum **2 folders** | Name | Size | |---|:--:| | `a.py` | 3 |", "Sum 2 folders  Name  Size  a.py  3"],
     ["ls | grep a*b __init__ # 3", "ls | grep a*b __init__ # 3"],
     ["", ""],
   ])("is shown without marks: %j", (snippet, shown) => expect(plain(snippet)).toBe(shown));

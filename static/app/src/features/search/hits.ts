@@ -10,9 +10,13 @@ export function termsOf(text: string): string[] {
   return [...new Set(terms.filter((term) => term.replaceAll('"', "") !== ""))].slice(0, MOST_TERMS);
 }
 
-/** A snippet without the signs of markdown that only a rendered text makes sense of. Pipes stay: they may be a command. */
+const TABLE_RULE = /\|(?:\s*:?-{2,}:?\s*\|)+/g;
+
+/** A snippet without the signs of markdown that only a rendered text makes sense of. A pipe outside a table may be a command. */
 export function plain(snippet: string): string {
-  return snippet.replace(/\*\*|`+/g, "").replace(/\|(?:\s*:?-{2,}:?\s*\|)+/g, "|").replace(/^#\s+|(^|\s)#{2,6}\s+/g, "$1");
+  const text = snippet.replace(/\*\*|`+/g, "").replace(/^#\s+|(^|\s)#{2,6}\s+/g, "$1");
+  const cells = text.replace(TABLE_RULE, "|");
+  return cells === text ? text : cells.replace(/\s*\|[\s|]*/g, "  ").trim();
 }
 
 export interface Part {
