@@ -52,8 +52,8 @@ def settle(session_key: int) -> int:
 
 @in_transaction
 def _settle(session_key: int) -> int:
-    rows = ReplyTo.objects.open().filter(target=session_key).order_by("pk")
-    lock(session_key, rows)  # and read the rows again under the locks
+    owed = ReplyTo.objects.open().filter(target=session_key).order_by("pk")
+    lock(session_key, owed)
     session = locked(session_key)
     if session is None or session.lease_owner is not None or something_waits(session_key) or at_work(session_key):
         return 0
@@ -61,10 +61,9 @@ def _settle(session_key: int) -> int:
     if turn is not None and turn.status == Turn.Status.RUNNING:
         return 0  # a crash that recovery answers first
     paid = 0
-    for row in rows:
+    for row in owed.all():  # read again under the locks: another process may have paid meanwhile
         if not held_back(row.pk, _waits(row)):
-            pay(row, session, _end(row, turn))
-            paid += 1
+            paid += pay(row, session, _end(row, turn))
     return paid
 
 
@@ -80,8 +79,8 @@ def lost(session: Session, why: str, *, for_good: bool) -> None:
         pay(row, session, End(_said(session.pk), "gone", why))
 
 
-def pay(row: ReplyTo, session: Session, end: End, outcome: str = "") -> None:
-    """Close the row; its final report becomes an entry of the caller. Both sessions are locked.
+def pay(row: ReplyTo, session: Session, end: End, outcome: str = "") -> bool:
+    """Close the row; its final report becomes an entry of the caller. Both sessions are locked. False = it was closed.
 
     outcome: how the row is closed, when it is not by what the target did.
     """
@@ -90,14 +89,17 @@ def pay(row: ReplyTo, session: Session, end: End, outcome: str = "") -> None:
     outcome = outcome or (ReplyTo.Outcome.ABORTED if end.abort else ReplyTo.Outcome.COMPLETED)
     if receiver is None:
         outcome = ReplyTo.Outcome.UNDELIVERED
-    ReplyTo.objects.filter(pk=row.pk).update(closed_at=timezone.now(), outcome=outcome, reason=end.error)
+    open_row = ReplyTo.objects.open().filter(pk=row.pk)
+    if not open_row.update(closed_at=timezone.now(), outcome=outcome, reason=end.error):
+        return False
     crashpoint("relay.after_clear")
     if receiver is None:
         log.warning("relay %d: %s is gone, its report was not delivered", row.pk, row.caller_sid)
         leave_notice(session, UNHEARD.format(caller=row.caller_sid), "relay")
-        return
+        return True
     text = final_report(end, workspace=row.target_path, sid=row.target_sid, limit=_limit())
     _deliver(row, receiver, text, "final")
+    return True
 
 
 def interim(session: Session, dispatches: list[int], text: str) -> None:

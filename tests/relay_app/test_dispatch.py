@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from halo_site.lib.access_level import Access
 from relay_app import availability, reports
@@ -234,6 +236,31 @@ async def test_a_one_way_send_owes_nothing(home: Workspace, dept: Workspace, off
     await office.quiet(dept, answer["session_id"])
     assert await office.in_db(ReplyTo.objects.count) == 0
     assert await office.reports(caller) == []
+
+
+async def test_I5_two_processes_that_settle_at_once_pay_once(
+    home: Workspace, dept: Workspace, office: Office, monkeypatch: pytest.MonkeyPatch
+):
+    caller = await office.session(home)
+    sent = await office.call("relay_send", caller, workspace=dept.path, message="x")
+    await office.finals(caller)
+    target = await office.quiet(dept, sent["session_id"])
+    lock = reports.lock
+
+    def lock_after_the_other(key: int, owed: Iterable[ReplyTo]) -> None:
+        monkeypatch.setattr(reports, "lock", lock)
+        assert list(owed)
+        assert reports.settle(key) == 1
+        lock(key, owed)
+
+    def unit() -> int:
+        with transaction.atomic():
+            ReplyTo.objects.update(closed_at=None)  # it owes once more
+            monkeypatch.setattr(reports, "lock", lock_after_the_other)
+            return reports.settle(target.pk)
+
+    assert await office.in_db(unit) == 0
+    await office.finals(caller, 2)
 
 
 async def test_several_callers_each_get_a_final_of_their_own(
