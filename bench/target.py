@@ -247,7 +247,8 @@ class Chat:
             elif kind == "state:snapshot" and turn.resyncs and turn.ack is not None:
                 snapshot = json.loads(frame)["snapshot"]
                 if not snapshot["running"] and not snapshot["queue"]:
-                    turn.tokens = len(TOKEN.findall(snapshot["recentMessages"][-1]["content"].encode()))
+                    replies = [row["content"] for row in snapshot["recentMessages"] if row["type"] == "assistant"]
+                    turn.tokens = len(TOKEN.findall(replies[-1].encode()))
                     turn.done = ms
                     return turn
             elif kind == "chat:complete":
