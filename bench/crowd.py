@@ -1,4 +1,4 @@
-"""500 sockets on 50 sessions that all stream at once: when the first text comes, the order of frames, the memory."""
+"""500 sockets while 50 sessions stream: when the first text comes, the order of frames, the memory."""
 
 import asyncio
 import re
@@ -10,13 +10,25 @@ import orjson
 from .clients import WSClient
 from .measure import WARM, more_logins
 from .numbers import summary
-from .target import TOKEN, Chat, Halo
+from .target import Chat, Halo
 
-SESSIONS, VIEWERS = 50, 10
+SOCKETS, STREAMS = 500, 50
 TOKENS, DELAY = 200, 10  # of one turn; milliseconds between two
 TURN = f"hello [[fake tokens={TOKENS} delay={DELAY}]]"
 PER_PERSON = 45  # sockets; a person may hold 50
+STREAM, REPLAY = b'{"type":"chat:stream"', b'"replay":'
 LIMIT = 60.0  # seconds for a turn; after that it counts as unfinished
+
+
+def number_after(data: bytes, name: bytes) -> int | None:
+    """A number of a frame by its name in quotes, which text cannot hold; None = it has none."""
+    place = data.find(name)
+    if place < 0:
+        return None
+    begin = end = place + len(name)
+    while data[end] in b"0123456789":
+        end += 1
+    return int(data[begin:end])
 
 
 class Viewer:
@@ -43,6 +55,9 @@ class Viewer:
         await asyncio.wait_for(self.ready.wait(), 60)
 
     def take(self, at: float, data: bytes) -> None:
+        if data.startswith(STREAM) and REPLAY not in data:
+            self.stream(at, data)
+            return
         frame = orjson.loads(data)
         kind = frame["type"]
         if kind == "state:snapshot":
@@ -55,12 +70,17 @@ class Viewer:
             self.errors += 1
         elif "seq" in frame and not frame.get("replay"):
             self.number(frame["seq"], frame.get("prev"))
-            if kind == "chat:stream":
-                if self.first is None:
-                    self.first = (at - self.begun) * 1000
-                self.tokens += len(TOKEN.findall(data))
-            elif kind == "chat:complete" and self.tokens >= self.wanted:
+            if kind == "chat:complete" and self.tokens >= self.wanted:
                 self.done.set()
+
+    def stream(self, at: float, data: bytes) -> None:
+        """Nearly every frame, 20,000 a second over all sockets: not parsed, or we would measure ourselves."""
+        seq = number_after(data, b'"seq":')
+        assert seq is not None
+        self.number(seq, number_after(data, b'"prev":'))
+        if self.first is None:
+            self.first = (at - self.begun) * 1000
+        self.tokens += data.count(b" ")  # one after each token, and nowhere else in such a frame
 
     def number(self, seq: int, prev: int | None) -> None:
         if seq <= self.have:
@@ -83,27 +103,38 @@ class Viewer:
 
 
 async def crowd(halo: Halo, *, rounds: int = 10) -> dict[str, Any]:
+    """500 sockets while 50 sessions stream: `alone`, each socket on a session of its own; `shared`, ten on each of the
+    50. See `streamed`."""
+    async with halo.running():
+        workspace = await halo.open_folder(halo.work / "crowd")
+        cookies = await more_logins(halo, workspace, -(-SOCKETS // PER_PERSON))
+        out: dict[str, Any] = {}
+        for name, viewers in (("alone", 1), ("shared", SOCKETS // STREAMS)):
+            groups = await gather_viewers(halo, workspace, cookies, viewers)
+            out[name] = await streamed(groups, rounds)
+            for group in groups:
+                for viewer in group:
+                    viewer.ws.close()
+        return out | {"peak_rss_mb": peak_mb(halo.pid)}
+
+
+async def streamed(groups: list[list[Viewer]], rounds: int) -> dict[str, Any]:
     """`first_ms`: from a chat frame to the first text at its sender, of 50 turns sent in one moment (`together`), and
     of turns that begin one after another while 49 others stream (`meanwhile`).
 
     It is the whole way, nothing subtracted: the message on disk, the run, the request to the fake (which answers at
     once), the frame through the hub. All are in one workspace.
     """
-    async with halo.running():
-        workspace = await halo.open_folder(halo.work / "crowd")
-        groups = await gather_viewers(halo, workspace)
-        together: list[float] = []
-        for _ in range(rounds):
-            together += [first for turn in await asyncio.gather(*map(one_turn, groups)) for first in turn]
-        rows = await asyncio.gather(*[in_a_row(group, at, rounds) for at, group in enumerate(groups)])
-        meanwhile = [first for row in rows for first in row]
-        memory = peak_mb(halo.pid)
-        viewers = [viewer for group in groups for viewer in group]
-        for viewer in viewers:
-            viewer.ws.close()
+    streams = groups[:STREAMS]
+    together: list[float] = []
+    for _ in range(rounds):
+        together += [first for turn in await asyncio.gather(*map(one_turn, streams)) for first in turn]
+    rows = await asyncio.gather(*[in_a_row(group, at, rounds) for at, group in enumerate(streams)])
+    meanwhile = [first for row in rows for first in row]
+    viewers = [viewer for group in groups for viewer in group]
     return {
         "sockets": len(viewers),
-        "turns": 2 * rounds * SESSIONS,
+        "turns": 2 * rounds * STREAMS,
         "first_ms": {"together": summary(together), "meanwhile": summary(meanwhile)},
         "gaps": sum(viewer.gaps for viewer in viewers),
         "doubles": sum(viewer.doubles for viewer in viewers),
@@ -112,23 +143,23 @@ async def crowd(halo: Halo, *, rounds: int = 10) -> dict[str, Any]:
         "unfinished": sum(viewer.unfinished for viewer in viewers),
         "tokens_lost": sum(viewer.wanted - viewer.tokens for viewer in viewers),
         "frames": sum(viewer.ws.frames_in for viewer in viewers),
-        "peak_rss_mb": memory,
     }
 
 
-async def gather_viewers(halo: Halo, workspace: str) -> list[list[Viewer]]:
-    """For each session those who watch it; the first of them will be the sender."""
-    cookies = await more_logins(halo, workspace, -(-SESSIONS * VIEWERS // PER_PERSON))
+async def gather_viewers(halo: Halo, workspace: str, cookies: list[str], viewers: int) -> list[list[Viewer]]:
+    """500 sockets, `viewers` on each session. In the first 50 sessions something was said, the others are drafts."""
     groups = []
-    for _ in range(SESSIONS):
-        chat = Chat(halo, workspace)  # the session is there before anybody watches it
-        await chat.open()
-        await chat.turn(WARM)
-        chat.close()
-        groups.append([Viewer(chat.sid, workspace) for _ in range(VIEWERS)])
-    for at, group in enumerate(groups):
-        numbered = enumerate(group, at * VIEWERS)
-        await asyncio.gather(*[viewer.join(halo, cookies[number // PER_PERSON]) for number, viewer in numbered])
+    for number in range(SOCKETS // viewers):
+        chat = Chat(halo, workspace)
+        if number < STREAMS:
+            await chat.open()
+            await chat.turn(WARM)
+            chat.close()
+        groups.append([Viewer(chat.sid, workspace) for _ in range(viewers)])
+    everybody = list(enumerate(viewer for group in groups for viewer in group))
+    for at in range(0, SOCKETS, 20):
+        some = everybody[at : at + 20]
+        await asyncio.gather(*[viewer.join(halo, cookies[number // PER_PERSON]) for number, viewer in some])
     return groups
 
 
@@ -150,7 +181,7 @@ async def one_turn(group: list[Viewer]) -> list[float]:
 
 async def in_a_row(group: list[Viewer], number: int, rounds: int) -> list[float]:
     """Turn after turn, each session a little later than the one before, so that turns begin all the time."""
-    await asyncio.sleep(TOKENS * DELAY / 1000 * number / SESSIONS)
+    await asyncio.sleep(TOKENS * DELAY / 1000 * number / STREAMS)
     await one_turn(group)  # not all stream yet
     return [first for _ in range(rounds - 1) for first in await one_turn(group)]
 
