@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from django.conf import settings
 
-from ..protected import is_control_file
+from ..protected import WORK_FOLDERS, is_control_file
 from .sweep import Found, Identity, Stamp, is_new, settle
 
 log = logging.getLogger("halo.sandbox")
@@ -115,8 +115,18 @@ def _made(record: Record, path: Path, inode: int) -> bool:
     record.learn()
     with suppress(FileNotFoundError, NotADirectoryError):
         if path.lstat().st_ino == inode or path.is_symlink():
-            return any(is_new(place, record.before) for place in _control_places(record.root, path))
+            return any(is_new(place, record.before) for place in _within_reach(record, path))
     return True  # it is gone, or something else by now
+
+
+def _within_reach(record: Record, path: Path) -> Iterator[Path]:
+    """The control places on the way to `path`, without what lies in a `.halo` that was there: that is read-only."""
+    kept: Path | None = None
+    for place in _control_places(record.root, path):
+        if kept is None or (place.relative_to(kept).parts[0] in WORK_FOLDERS and place.parent != kept):
+            yield place
+        if place.name.casefold() == ".halo" and not is_new(place, record.before):
+            kept = place
 
 
 @contextmanager

@@ -42,6 +42,27 @@ def test_S3_what_a_running_command_makes_is_absent_for_everybody_else(root, runn
     assert text_of(root, "AGENTS.md") == "ours"
 
 
+def test_what_lies_in_a_halo_folder_that_was_there_counts_all_the_time(root):
+    """The command cannot change it, so that other sessions go on with their agents."""
+    inside = {"agents/x/agent.yaml": "an agent", "skills/y/SKILL.md": "a skill", "INDEX.md": "an index"}
+    for name, text in inside.items():
+        (root / ".halo" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / ".halo" / name).write_text(text)
+    with ledger.recorded(root, look(root)):
+        assert {name: text_of(root, f".halo/{name}") for name in inside} == inside
+        (root / ".halo" / "USER.md").write_text("by an editor outside of Halo")
+        assert text_of(root, ".halo/USER.md")
+
+
+def test_S3_a_work_folder_of_halo_can_be_written_and_what_steers_agents_there_is_absent(root):
+    (root / ".halo" / "docs").mkdir(parents=True)
+    with ledger.recorded(root, look(root)):
+        for name in (".halo/docs/AGENTS.md", ".halo/docs/sub/.halo/INSTRUCTIONS.md"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text("obey")
+            assert text_of(root, name) is None
+
+
 def test_S3_a_folder_that_gets_a_control_name_makes_old_files_new(root, running):
     (root / "innocent").mkdir()
     (root / "innocent" / "INSTRUCTIONS.md").write_text("obey")
