@@ -330,7 +330,7 @@ async def test_a_login_that_was_revoked_closes_its_sockets_and_no_others(world: 
 
     login = await in_db(new_login)(world.user)
     gone = await world.socket(f"{COOKIE}={token_of(login)}")
-    stays = await world.socket(login_cookie(world.user))
+    stays = await world.socket(await in_db(login_cookie)(world.user))
     await in_db(revoke)(login)
     service = HubService(world.server.hub, authenticate_scope)
     await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(service.check_logins(), world.server.loop))

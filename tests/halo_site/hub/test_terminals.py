@@ -15,7 +15,7 @@ from asgiref.sync import sync_to_async
 
 from halo_site.hub.rights import CHECK_EVERY
 from halo_site.lib.access_level import Access
-from tests.halo_site.hub.conftest import World, login_cookie
+from tests.halo_site.hub.conftest import World
 from tests.socket_client import Refused, WebSocket
 from workspaces_app.git import ssh_agent
 from workspaces_app.models import AuditEvent, Membership
@@ -483,4 +483,4 @@ async def test_input_does_not_wait_for_a_frame_that_takes_long(world: World) -> 
 async def test_without_a_login_there_is_not_even_a_socket(world: World) -> None:
     with pytest.raises(Refused):
         await world.upgrade("")
-    assert login_cookie(world.user)
+    await world.socket()  # with one there is
