@@ -15,6 +15,7 @@ from typing import Any, Literal
 from django.conf import settings
 
 from halo_site.lib.errors import BadRequest, HaloError, NotFound
+from halo_site.lib.remembered import looking_at
 
 from . import tools
 from .agent_yaml import AgentYaml, parse
@@ -138,10 +139,12 @@ def agents_folder(workspace: Path | None, scope: Scope) -> Path:
 def locate(workspace: Path | None, agent_id: str) -> tuple[Scope, Path]:
     """The folder that serves an agent. Raises AgentNotFound, for unsafe ids too."""
     if is_item_id(agent_id):
-        if workspace is not None and (folder := agents_folder(workspace, "workspace") / agent_id).is_dir():
-            return "workspace", folder
-        if (folder := agents_folder(None, "global") / agent_id).is_dir():
-            return "global", folder
+        scopes: tuple[Scope, ...] = ("workspace", "global") if workspace is not None else ("global",)
+        for scope in scopes:
+            folder = agents_folder(workspace, scope) / agent_id
+            looking_at(folder)
+            if folder.is_dir():
+                return scope, folder
     raise AgentNotFound(agent_id)
 
 
@@ -221,6 +224,7 @@ def list_agents(workspace: Path | None, disabled: Disabled = NOTHING) -> list[Li
 
 
 def _folders(folder: Path) -> list[Path]:
+    looking_at(folder)
     try:
         return [place for place in folder.iterdir() if is_item_id(place.name) and place.is_dir()]
     except OSError:

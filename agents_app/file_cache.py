@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halo_site.lib.errors import BadRequest, Forbidden, NotFound
+from halo_site.lib.remembered import do_not_keep, looking_at
 from halo_site.lib.text import decode
 from workspaces_app.jail import Jail, Version, as_halo_error
 from workspaces_app.sandbox.ledger import is_planted, records
@@ -44,6 +45,8 @@ def read_text(base: Path, relative: str, *, trusted: bool) -> Text | None:
     if trusted:
         return _read_text(base, relative, trusted=True)
     running = records()
+    if running:
+        do_not_keep()
     found = _read_text(base, relative, trusted=False)
     if found is None or is_planted(base / relative, found.version.inode, running):
         return None
@@ -52,6 +55,7 @@ def read_text(base: Path, relative: str, *, trusted: bool) -> Text | None:
 
 def _read_text(base: Path, relative: str, *, trusted: bool) -> Text | None:
     path = f"{base}/{relative}"
+    looking_at(path)
     files = None if trusted else Jail(base, confined=True)
     try:
         found = Version.of(files.stat(relative) if files else os.stat(path))

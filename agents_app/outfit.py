@@ -10,7 +10,7 @@ from halo_site.lib.access_level import Access
 from . import tools
 from .agents import Agent
 from .disabled import NOTHING, Disabled
-from .prompt_files import BuiltPrompt, build_prompt
+from .prompt_files import BuiltPrompt, PromptMaterial, present_time, prompt_material
 from .skill_use import offered_skills, skills_block
 from .skills import Skill
 from .tools.contract import Tool
@@ -25,7 +25,20 @@ class Outfit:
     prompt: BuiltPrompt
 
 
-def outfit(
+@dataclass(frozen=True, slots=True)
+class Material:
+    """An outfit before the time is put into its prompt."""
+
+    tools: Mapping[str, Tool[Any]]
+    skills: tuple[Skill, ...]
+    prompt: PromptMaterial
+
+    def outfit(self, now: str = "") -> Outfit:
+        """now: as of `PromptMaterial.at`; "" = the present time."""
+        return Outfit(self.tools, self.skills, self.prompt.at(now or present_time()))
+
+
+def material(
     agent: Agent,
     workspace: Path,
     *,
@@ -34,11 +47,13 @@ def outfit(
     vision: bool = False,
     disabled: Disabled = NOTHING,
     working_dir: str = "",
-    now: str = "",
     channel: Mapping[str, str] | None = None,
     more: Sequence[Tool[Any]] = (),
-) -> Outfit:
-    """See build_prompt for working_dir, now and channel. more: tools of its MCP servers, which run already."""
+) -> Material:
+    """Read from the files as they are.
+
+    See prompt_material for working_dir and channel. more: tools of its MCP servers, which run already.
+    """
     skills = offered_skills(workspace, agent.config.skills, level, disabled)
     given = [
         *tools.tools_for(
@@ -51,15 +66,14 @@ def outfit(
         ),
         *more,
     ]
-    prompt = build_prompt(
+    prompt = prompt_material(
         agent,
         workspace,
         is_root=is_root,
         tools=tuple(tool.name for tool in given),
         working_dir=working_dir,
-        now=now,
         channel=channel,
         skills=skills_block(skills),
         disabled=disabled,
     )
-    return Outfit({tool.name: tool for tool in given}, tuple(skills), prompt)
+    return Material({tool.name: tool for tool in given}, tuple(skills), prompt)

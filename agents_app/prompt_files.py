@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -14,6 +14,7 @@ from django.conf import settings
 
 from halo_site.lib import settings_store
 from halo_site.lib.errors import HaloError
+from halo_site.lib.remembered import looking_at
 
 from .agents import Agent, list_agents
 from .disabled import NOTHING, Disabled
@@ -52,6 +53,26 @@ class BuiltPrompt:
     sizes: Mapping[str, Size]
 
 
+@dataclass(frozen=True, slots=True)
+class PromptMaterial:
+    """Everything a prompt is built from, except the time. `parts` lack the persona, `values` lack `now`."""
+
+    agent: Agent
+    parts: PromptParts
+    params: Mapping[str, str]
+    values: Mapping[str, str]
+    sources: tuple[str, ...]
+    sizes: Mapping[str, Size]
+
+    def at(self, now: str) -> BuiltPrompt:
+        """now: ISO 8601 UTC as frozen for the session (README 34)."""
+        values = {**self.values, "now": now}
+        persona = render(self.agent.persona, values, own_id=self.agent.id, param=self.params.get)
+        text = compose(replace(self.parts, persona=persona))
+        timeless = text.replace(now, "") if "{{now}}" in self.agent.persona.replace(" ", "") else text
+        return BuiltPrompt(text, _hash(text), _hash(timeless), self.sources, values, self.sizes)
+
+
 class _Reader:
     """Reads files and remembers which."""
 
@@ -87,6 +108,7 @@ class _Reader:
 
     def _scope(self, scope: str) -> str:
         for base, folder in ((self.workspace, f".halo/prompts/{scope}"), (self.home, f"prompts/{scope}")):
+            looking_at(base / folder)
             if not (base / folder).is_dir():
                 continue
             texts = [self.text(base, f"{folder}/{name}") for name in _for_platform(_names(base / folder))]
@@ -139,22 +161,21 @@ def folder_instructions(workspace: Path, folder: str) -> str:
     return chain(workspace, folder, _Reader(workspace))
 
 
-def build_prompt(
+def prompt_material(
     agent: Agent,
     workspace: Path,
     *,
     is_root: bool,
     tools: Sequence[str],
     working_dir: str = "",
-    now: str = "",
     channel: Mapping[str, str] | None = None,
     skills: str = "",
     disabled: Disabled = NOTHING,
-) -> BuiltPrompt:
-    """The system prompt of one run.
+) -> PromptMaterial:
+    """The texts of one system prompt.
 
-    working_dir: relative to the workspace, "" = none. now: ISO 8601 UTC as frozen for the session (README 34); ""
-    takes the present time. channel: type, account_id, chat_id. skills: the block of agents-and-prompts 3.9.
+    working_dir: relative to the workspace, "" = none. channel: type, account_id, chat_id. skills: the block of
+    agents-and-prompts 3.9.
     """
     reader = _Reader(workspace)
     user_text = reader.either(".halo/USER.md", "USER.md")
@@ -165,19 +186,16 @@ def build_prompt(
         "workspace_root": str(workspace),
         "working_dir": absolute,
         "global_dir": str(reader.home),
-        "now": now or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "user_name": names.get("user_name", ""),
         "ai_name": names.get("ai_name", ""),
         "agent_name": agent.name,
         **{f"channel.{key}": (channel or {}).get(key, "") for key in ("type", "account_id", "chat_id")},
     }
-    params = settings_store.params_of(agent.id, workspace)
     outside = not agent.internal
     parts = PromptParts(
         workspace=str(workspace),
         is_root=is_root,
         internal=agent.internal,
-        persona=render(agent.persona, values, own_id=agent.id, param=params.get),
         system_prompt=agent.config.system_prompt,
         # The roster comes with the tools that start its members, never without (spec 3.3).
         roster=team_roster(agent, workspace, disabled) if "start_session" in tools else "",
@@ -192,11 +210,14 @@ def build_prompt(
         skills=skills,
         tools=tuple(tools),
     )
-    text = compose(parts)
     own = {str(agent.folder / "AGENT.md"): Size(len(agent.persona.encode("utf-8", "replace")))} if agent.persona else {}
-    timeless = text.replace(values["now"], "") if "{{now}}" in agent.persona.replace(" ", "") else text
-    sources = (*own, *reader.sources)
-    return BuiltPrompt(text, _hash(text), _hash(timeless), sources, values, own | reader.sizes)
+    params = settings_store.params_of(agent.id, workspace)
+    return PromptMaterial(agent, parts, params, values, (*own, *reader.sources), own | reader.sizes)
+
+
+def present_time() -> str:
+    """As `{{now}}` shows it: ISO 8601, UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def team_members(agent: Agent, workspace: Path, disabled: Disabled = NOTHING) -> list[Agent]:

@@ -10,7 +10,7 @@ from halo_site.lib.errors import BadRequest
 
 from .agents import load_agent
 from .disabled import NOTHING, Disabled
-from .outfit import Outfit, outfit
+from .outfit import Outfit, material
 from .providers.registry import resolve_model
 from .settings_sections import declared
 
@@ -33,7 +33,7 @@ def preview(
     inside = os.path.normpath(working_dir) if working_dir else ""
     if os.path.isabs(inside) or inside.split(os.sep)[0] == os.pardir or not os.path.isdir(workspace / inside):
         raise BadRequest("workingDir must be a folder inside the workspace")
-    worn = outfit(
+    worn = material(
         agent,
         workspace,
         level=level,
@@ -41,7 +41,7 @@ def preview(
         vision=config.vision,
         disabled=disabled,
         working_dir="" if inside == os.curdir else inside,
-    )
+    ).outfit()
     return replace(worn, prompt=replace(worn.prompt, text=_masked(worn.prompt.text, agent_id, workspace)))
 
 

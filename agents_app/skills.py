@@ -14,6 +14,7 @@ from django.conf import settings
 
 from halo_site.lib.access_level import Access
 from halo_site.lib.errors import BadRequest, HaloError, NotFound
+from halo_site.lib.remembered import looking_at
 
 from .disabled import NOTHING, Disabled
 from .file_cache import Text, read_text
@@ -70,7 +71,9 @@ def find_skill(workspace: Path | None, skill_id: str, disabled: Disabled = NOTHI
     if is_item_id(skill_id):
         scopes: tuple[Scope, ...] = ("workspace", "global") if workspace is not None else ("global",)
         for scope in scopes:
-            if (folder := skills_folder(workspace, scope) / skill_id).is_dir():
+            folder = skills_folder(workspace, scope) / skill_id
+            looking_at(folder)
+            if folder.is_dir():
                 return read_skill(workspace, scope, folder, disabled)
     raise SkillNotFound(skill_id)
 

@@ -34,7 +34,7 @@ def make(home: Path, workspace: Path) -> None:
 
 def main(home: Path) -> dict[str, Any]:
     from agents_app.agents import load_agent
-    from agents_app.outfit import outfit
+    from agents_app.outfit import material
     from agents_app.seed import seed_home
     from halo_site.lib.access_level import Access
 
@@ -44,7 +44,7 @@ def main(home: Path) -> dict[str, Any]:
 
     def build() -> int:
         agent = load_agent(workspace, "bench")
-        return len(outfit(agent, workspace, level=Access.FULL, is_root=True).prompt.text)
+        return len(material(agent, workspace, level=Access.FULL, is_root=True).outfit().prompt.text)
 
     began = time.perf_counter()
     size = build()

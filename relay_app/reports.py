@@ -14,6 +14,7 @@ from django.utils import timezone
 from halo_site.lib import settings_store
 from halo_site.lib.crashpoint import crashpoint
 from halo_site.lib.db import in_transaction
+from halo_site.lib.prepared import Param, Select
 from sessions_app.arrivals import arrive, leave_notice
 from sessions_app.delegation.reports import at_work, said_in
 from sessions_app.engine.lease import locked, queued, something_waits
@@ -47,7 +48,10 @@ def forget_old() -> None:
 
 def settle(session_key: int) -> int:
     """Send the final reports a session owes, if it is quiet; how many. One that has to wait keeps its row."""
-    return _settle(session_key) if ReplyTo.objects.open().filter(target=session_key).exists() else 0
+    return _settle(session_key) if _OWES.first(target=session_key) else 0
+
+
+_OWES = Select(lambda: ReplyTo.objects.open().filter(target=Param("target")).values_list("pk")[:1])
 
 
 @in_transaction

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from halo_site.lib import settings_store, yaml_files
 from halo_site.lib.errors import BadRequest
+from halo_site.lib.remembered import looking_at
 
 from .bedrock_dialect import BedrockDialect
 from .catalogue_schema import ModelEntry, Pricing, ProviderEntry
@@ -113,10 +114,12 @@ def registry() -> Registry:
 
 def _stamp(directory: Path) -> _Stamp:
     found = []
+    looking_at(directory)
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
                 if entry.name.endswith(".yaml") and not entry.name.startswith("."):
+                    looking_at(entry.path)
                     status = entry.stat()
                     found.append((entry.name, status.st_mtime_ns, status.st_size))
     except OSError:

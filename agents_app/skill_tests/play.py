@@ -10,7 +10,7 @@ from typing import Any
 
 from ..agents import Agent
 from ..commands import Here, Refused, RunSkill, meaning
-from ..outfit import Outfit, outfit
+from ..outfit import Outfit, material
 from ..providers.script import Called
 from ..skills import Skill, list_skills
 from ..tools.activate_skill import TOOL as ACTIVATE
@@ -69,7 +69,7 @@ class _Stage:
         case = self._case
         skills = list_skills(self._folder)
         serving = next(each for each in skills if each.id == self._skill_id and not each.overridden)
-        self._worn = outfit(self._agent, self._folder, level=case.level, is_root=True)
+        self._worn = material(self._agent, self._folder, level=case.level, is_root=True).outfit()
         self._places = {"{{skill_dir}}": str(serving.folder), "{{workspace_root}}": str(self._folder)}
         if serving.file.error:
             return "load_failed"

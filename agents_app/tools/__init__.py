@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from halo_site.lib.access_level import Access
+from halo_site.lib.remembered import do_not_keep
 from workspaces_app import sandbox
 
 from . import (
@@ -109,5 +110,6 @@ def tools_for(
 def _offered(tool: Tool[Any], level: Access) -> bool:
     """The first question about a readonly session tries the sandbox: not on the event loop."""
     if tool.sandboxed and level is Access.READONLY:
+        do_not_keep()  # what it lacks may be installed meanwhile
         return sandbox.status().available
     return level.covers(tool.needs)

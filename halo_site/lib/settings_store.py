@@ -20,6 +20,7 @@ from . import sealed
 from .env import SERVER_SECRETS
 from .errors import BadRequest
 from .general_settings import GENERAL_BY_KEY
+from .remembered import looking_at
 from .settings_schema import Value
 from .text import decode
 from .yaml_files import MAX_BYTES, YamlError, load_mapping
@@ -58,6 +59,7 @@ def file_of(scope: Scope, workspace: Path | None) -> Path:
 
 def layer(path: Path) -> Layer:
     """The layer as of now. A missing file is an empty layer; an unreadable one keeps what was known."""
+    looking_at(path)
     with _lock:
         known = _layers.setdefault(path, Layer())
         try:

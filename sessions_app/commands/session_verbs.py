@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agents_app.agents import load_agent
 from agents_app.disabled import disabled_in
-from agents_app.outfit import outfit
+from agents_app.outfit import material
 from agents_app.prompt_files import BuiltPrompt
 from agents_app.providers.contract import ModelConfig, ProviderError
 from agents_app.providers.registry import resolve_model
@@ -154,7 +154,9 @@ def context_(context: Context, rest: str) -> Result:
         agent = load_agent(context.folder, session.agent_id, disabled)
         model = resolve_model(agent.model, secrets={}, context_tokens=agent.config.context.max_tokens)
         level = lowest(context.level, Access.stored(session.access_level))
-        worn = outfit(agent, context.folder, level=level, is_root=True, vision=model.vision, disabled=disabled)
+        worn = material(
+            agent, context.folder, level=level, is_root=True, vision=model.vision, disabled=disabled
+        ).outfit()
     except (HaloError, ProviderError) as error:
         return Result(text=context.say("context.not_loaded", error=error))
     used, most = session.context_tokens, model.context_window

@@ -7,7 +7,7 @@ from django.db import DatabaseError
 from agents_app.agents import load_agent
 from agents_app.commands import RunSkill
 from agents_app.disabled import disabled_in
-from agents_app.outfit import outfit
+from agents_app.outfit import material
 from halo_site.lib.errors import HaloError
 from workspaces_app.audit import audit
 
@@ -77,7 +77,7 @@ def _placeholders(context: Context, agent_id: str | None) -> dict[str, str]:
         return {}
     disabled = disabled_in(context.workspace.pk)
     agent = load_agent(context.folder, agent_id, disabled)
-    worn = outfit(
+    worn = material(
         agent, context.folder, level=context.level, is_root=True, disabled=disabled, channel=context.channel or None
-    )
+    ).outfit()
     return dict(worn.prompt.values)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from agents_app.agents import Agent, AgentNotFound, load_agent
 from agents_app.disabled import Disabled, disabled_at
-from agents_app.outfit import outfit
+from agents_app.outfit import material
 from agents_app.tools.contract import Tool, ToolContext, ToolParams, ToolResult
 from halo_site.lib import settings_store
 from halo_site.lib.db import engine_threads
@@ -206,7 +206,7 @@ async def _describe(given: QueryAgent, ctx: ToolContext) -> ToolResult:
 
 def _card(agent: Agent, workspace: Path, ctx: ToolContext, disabled: Disabled) -> str:
     """What an agent would have at the caller's level."""
-    worn = outfit(agent, workspace, level=ctx.level, is_root=False, disabled=disabled)
+    worn = material(agent, workspace, level=ctx.level, is_root=False, disabled=disabled).outfit()
     skills = ", ".join(skill.id for skill in worn.skills) or "none"
     return "\n".join(
         (

@@ -129,7 +129,7 @@ class Engine:
 
     async def _start(self, key: int) -> None:
         try:
-            claimed = await self.threads.run_for(key, next_work, key, self.runner)
+            claimed = await self.threads.run_for(key, next_work, key, self.runner, look=self.several_processes)
         except HaloError as error:  # the scan tries again
             log.warning("could not claim session %d: %s", key, error)
             return
@@ -282,8 +282,13 @@ class Engine:
 Work = Callable[[Run], Coroutine[Any, Any, None]]
 
 
-def next_work(key: int, runner: str) -> tuple[tuple[Facts, Batch], Work] | None:
-    """Take the session for what it is to do next; None = nothing, or somebody else was faster."""
+def next_work(key: int, runner: str, *, look: bool) -> tuple[tuple[Facts, Batch], Work] | None:
+    """Take the session for what it is to do next; None = nothing, or somebody else was faster.
+
+    look: before taking. With one engine, the wake-up is nearly always right.
+    """
+    if not look and (claimed := claim_and_drain(key, runner)) is not None:
+        return claimed, _take_turns
     waiting = what_waits(key, runner)
     if waiting is None:
         return None

@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 
 from agents_app.agents import Agent, list_agents, load_agent
 from agents_app.disabled import Disabled
-from agents_app.outfit import Outfit, outfit
+from agents_app.outfit import Material, material
+from agents_app.prompt_files import BuiltPrompt, present_time
 from agents_app.providers.catalogue_schema import Pricing
 from agents_app.providers.contract import ModelConfig, Provider, ToolSpec, Usage
 from agents_app.providers.pricing import cost_micros
@@ -20,6 +20,7 @@ from agents_app.providers.registry import entry_of, held, pricing_of, provider_f
 from agents_app.tools.contract import Tool
 from halo_site.lib import settings_store
 from halo_site.lib.access_level import Access
+from halo_site.lib.remembered import Remembered
 
 from .next_step import Call
 from .run import Run
@@ -38,6 +39,24 @@ class CompactionRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Kit:
+    """What stays from turn to turn as long as no file is changed: all of a setup but the session's own."""
+
+    agent: Agent
+    at: int
+    config: ModelConfig
+    provider: Provider
+    provider_name: str
+    material: Material
+    specs: Sequence[ToolSpec]
+    tool_characters: int
+    pricing: Pricing | None
+    max_attempts: int
+    limits: dict[str, int]
+    compaction: CompactionRules
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     agent: Agent
     at: int  # which of the agent's models: 0 its own, then its fallbacks
@@ -49,6 +68,7 @@ class Setup:
     skills: Sequence[str]  # ids the agent lists
     placeholders: Mapping[str, str]
     specs: Sequence[ToolSpec]
+    tool_characters: int  # of their descriptions, in every request
     pricing: Pricing | None
     max_attempts: int
     shell_timeout: float  # seconds
@@ -73,11 +93,7 @@ class Setup:
     @property
     def fixed_characters(self) -> int:
         """Of what every request holds, whatever was said."""
-        return len(self.system) + self._tool_characters
-
-    @property
-    def _tool_characters(self) -> int:
-        return sum(len(spec.description) + len(str(spec.schema)) for spec in self.specs)
+        return len(self.system) + self.tool_characters
 
     def only_reads(self, call: Call) -> bool:
         tool = self.tools.get(call.name)
@@ -94,14 +110,14 @@ class Setup:
         """The fixed parts of every request, largest first, for the person who has to shorten one (CASES C40)."""
         parts = {
             "the system prompt (agent, instructions, project knowledge)": len(self.system),
-            "the tool descriptions": self._tool_characters,
+            "the tool descriptions": self.tool_characters,
         }
         ranked = sorted(parts.items(), key=lambda part: -part[1])
         return "Fixed parts: " + ", ".join(f"{name} about {size // 4:,} tokens" for name, size in ranked) + "."
 
 
 async def build(run: Run, at: int = 0) -> Setup:
-    """Read agent, model, prompt and tools (all cached by mtime), and start its MCP servers.
+    """Read agent, model, prompt and tools (remembered while no file changes), and start its MCP servers.
 
     at: which of the agent's models. Raises HaloErrors that a person may read.
     """
@@ -127,44 +143,84 @@ def _build(
     missing: Mapping[str, str] = MappingProxyType({}),
 ) -> Setup:
     """more, missing: of MCP servers."""
-    with held():
-        return replace(_build_now(facts, level, disabled, at, more), missing=missing)
-
-
-def _build_now(facts: Facts, level: Access, disabled: Disabled, at: int, more: Sequence[Tool[Any]]) -> Setup:
-    workspace = Path(facts.workspace_path)
-    agent = load_agent(workspace, facts.agent_id, disabled)
-    block = agent.model_at(at)
-    config = resolve_model(
-        block,
-        secrets=secrets_for(agent, block["provider"], block["endpoint"], workspace),
-        context_tokens=agent.config.context.max_tokens,
-    )
-    worn, at_of_prompt = _outfit(facts, agent, level, disabled, more, vision=config.vision)
+    known = (facts.workspace_path, facts.agent_id, facts.is_root, facts.working_dir or "", level, disabled, at)
+    kit = _kit(*known, more) if more else _kits.get((settings.HALO, *known), lambda: _kit(*known))
+    prompt, at_of_prompt = _prompt(facts, kit)
     stored = facts.prompt or {}
     before = stored.get("config")
-    kept = {"hash": worn.prompt.files_hash, "at": at_of_prompt, "config": agent.marks}
+    agent = kit.agent
+    kept = {"hash": prompt.files_hash, "at": at_of_prompt, "config": agent.marks}
     return Setup(
         agent=agent,
         at=at,
-        config=config,
-        provider=provider_for(config),
-        provider_name=entry_of(config.provider).display_name or config.provider,
-        system=worn.prompt.text,
-        tools=worn.tools,
+        config=kit.config,
+        provider=kit.provider,
+        provider_name=kit.provider_name,
+        system=prompt.text,
+        tools=kit.material.tools,
         skills=agent.config.skills,
         team=agent.config.team if agent.can_delegate else (),
-        placeholders=worn.prompt.values,
-        specs=[tool.spec() for tool in worn.tools.values()],
-        pricing=pricing_of(config),
-        max_attempts=settings_store.number("agent.max_retries", workspace),
+        placeholders=prompt.values,
+        specs=kit.specs,
+        tool_characters=kit.tool_characters,
+        pricing=kit.pricing,
+        max_attempts=kit.max_attempts,
         shell_timeout=settings.HALO.shell_timeout.total_seconds(),
-        limits=settings_store.limits(),
-        compaction=_compaction(agent, workspace),
+        limits=kit.limits,
+        compaction=kit.compaction,
         prompt_to_keep=None if kept == stored else kept,
         changed=[name for name, mark in agent.marks.items() if before and before.get(name) != mark],
-        missing={},
+        missing=missing,
     )
+
+
+_kits: Remembered[Kit] = Remembered(500)
+
+
+def _kit(
+    workspace_path: str,
+    agent_id: str,
+    is_root: bool,
+    working_dir: str,
+    level: Access,
+    disabled: Disabled,
+    at: int,
+    more: Sequence[Tool[Any]] = (),
+) -> Kit:
+    workspace = Path(workspace_path)
+    with held():
+        agent = load_agent(workspace, agent_id, disabled)
+        block = agent.model_at(at)
+        config = resolve_model(
+            block,
+            secrets=secrets_for(agent, block["provider"], block["endpoint"], workspace),
+            context_tokens=agent.config.context.max_tokens,
+        )
+        worn = material(
+            agent,
+            workspace,
+            level=level,
+            is_root=is_root,
+            vision=config.vision,
+            disabled=disabled,
+            working_dir=working_dir,
+            more=more,
+        )
+        specs = [tool.spec() for tool in worn.tools.values()]
+        return Kit(
+            agent=agent,
+            at=at,
+            config=config,
+            provider=provider_for(config),
+            provider_name=entry_of(config.provider).display_name or config.provider,
+            material=worn,
+            specs=specs,
+            tool_characters=sum(len(spec.description) + len(str(spec.schema)) for spec in specs),
+            pricing=pricing_of(config),
+            max_attempts=settings_store.number("agent.max_retries", workspace),
+            limits=settings_store.limits(),
+            compaction=_compaction(agent, workspace),
+        )
 
 
 def _compaction(agent: Agent, workspace: Path) -> CompactionRules:
@@ -203,28 +259,12 @@ def _known_endpoint(provider: str, endpoint: str) -> bool:
     return endpoint.rstrip("/") in {address.rstrip("/") for address in known if address}
 
 
-def _outfit(
-    facts: Facts, agent: Agent, level: Access, disabled: Disabled, more: Sequence[Tool[Any]], *, vision: bool
-) -> tuple[Outfit, str]:
-    """Tools and prompt, and its `{{now}}`: that of the first build with the present files (spec README 34)."""
-
-    def worn(now: str) -> Outfit:
-        return outfit(
-            agent,
-            Path(facts.workspace_path),
-            level=level,
-            is_root=facts.is_root,
-            vision=vision,
-            disabled=disabled,
-            working_dir=facts.working_dir or "",
-            now=now,
-            more=more,
-        )
-
+def _prompt(facts: Facts, kit: Kit) -> tuple[BuiltPrompt, str]:
+    """The prompt, and its `{{now}}`: that of the first build with the present files (spec README 34)."""
     stored = facts.prompt or {}
-    now = timezone.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = present_time()
     then = str(stored.get("at") or now)
-    found = worn(then)
-    if stored.get("hash") in (None, found.prompt.files_hash):
+    found = kit.material.prompt.at(then)
+    if stored.get("hash") in (None, found.files_hash):
         return found, then
-    return worn(now), now
+    return kit.material.prompt.at(now), now

@@ -5,7 +5,7 @@ import pytest
 from agents_app.agents import load_agent
 from agents_app.frontmatter import split
 from agents_app.placeholders import render
-from agents_app.prompt_files import _for_platform, build_prompt, team_members
+from agents_app.prompt_files import _for_platform, present_time, prompt_material, team_members
 from agents_app.prompts import INDEX_NUDGE, PromptParts, compose, tools_line
 from halo_site.lib import settings_write
 from tests.agents_app.test_agents import MODEL, make
@@ -126,8 +126,9 @@ def agent(home, workspace):
     return load_agent(workspace, "a")
 
 
-def built(agent, workspace, **more):
-    return build_prompt(agent, workspace, **({"is_root": True, "tools": ("grep", "start_session")} | more))
+def built(agent, workspace, now="", **more):
+    options = {"is_root": True, "tools": ("grep", "start_session")} | more
+    return prompt_material(agent, workspace, **options).at(now or present_time())
 
 
 def write(base, name: str, text: str) -> None:

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from agents_app import seed
 from agents_app.agents import default_agent, list_agents, load_agent
 from agents_app.model_binding import default_provider
-from agents_app.prompt_files import build_prompt
+from agents_app.prompt_files import present_time, prompt_material
 from agents_app.seed import AGENTS, TEMPLATE_VERSION, seed_home, stored_version
 from halo_site.lib import settings_write
 from halo_site.lib.config_file import ConfigBroken
@@ -33,7 +33,7 @@ def test_a_fresh_home_runs_the_demo_without_any_key(home, workspace):
     agent = default_agent(workspace)
     assert (agent.id, agent.model["provider"]) == ("default", "demo")
     assert {entry.id for entry in list_agents(workspace) if not entry.error} == set(AGENTS)
-    prompt = build_prompt(agent, workspace, is_root=True, tools=("grep",))
+    prompt = prompt_material(agent, workspace, is_root=True, tools=("grep",)).at(present_time())
     assert "built-in fallback" not in " ".join(prompt.sources)
     assert stored_version(home / "global") == TEMPLATE_VERSION
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_app.agents import load_agent
-from agents_app.outfit import outfit
+from agents_app.outfit import material
 from agents_app.skill_file import parse
 from agents_app.skill_use import (
     activation_text,
@@ -127,7 +127,8 @@ def test_an_agent_with_a_skill_gets_the_tool_and_the_section_others_get_neither(
     make(shared / "agents", "a", MODEL + "tools: [grep, activate_skill]\nskills: [notes]\n")
     make(shared / "agents", "b", MODEL + "tools: [grep, activate_skill]\n")
     with_skill, without = (
-        outfit(load_agent(workspace, name), workspace, level=Access.FULL, is_root=True) for name in ("a", "b")
+        material(load_agent(workspace, name), workspace, level=Access.FULL, is_root=True).outfit()
+        for name in ("a", "b")
     )
     assert list(with_skill.tools) == ["grep", "activate_skill", "continue_task"]
     assert "<id>notes</id>" in with_skill.prompt.text

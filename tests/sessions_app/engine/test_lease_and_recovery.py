@@ -52,7 +52,7 @@ def test_a_session_that_somebody_runs_is_looked_at_once_without_a_lock(say: Say)
     assert what_waits(key) == ""
     assert claim_and_drain(key)
     with CaptureQueriesContext(connection) as looked:
-        assert next_work(key, "") is None
+        assert next_work(key, "", look=True) is None
     (query,) = looked.captured_queries
     assert query["sql"].startswith("SELECT")
     assert "FOR UPDATE" not in query["sql"]
