@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from .lib.env import Env
+from .lib.hosts import AnsweredHosts
 from .staff_look import UNFOLD as UNFOLD
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -15,7 +16,7 @@ HALO = Env.read(os.environ)
 # Django needs a key at import; the real one is made by the first start and checked by `serve` (SECURITY-BAR L3).
 SECRET_KEY = base64.b64encode(hashlib.sha512(b"django:" + HALO.jwt_secret.encode()).digest()).decode()
 DEBUG = False
-ALLOWED_HOSTS = ["*"]  # never consulted: lib/hosts.py compares names itself, before any view runs
+ALLOWED_HOSTS = [AnsweredHosts(HALO.hosts)]  # a middleware asks the same before any view runs
 ROOT_URLCONF = "halo_site.urls"
 ASGI_APPLICATION = "halo_site.asgi.application"
 DATABASES = HALO.databases()

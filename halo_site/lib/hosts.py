@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Iterable
 from functools import cache
+from typing import Self
 
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?", re.ASCII)
 
@@ -47,6 +48,25 @@ def host_allowed(value: str, listed: Iterable[str] = ()) -> bool:
         if name == known or (known.startswith(".") and (name.endswith(known) or name == known[1:])):
             return True
     return False
+
+
+class AnsweredHosts(str):
+    """As the one entry of ALLOWED_HOSTS it makes Django's own check, wherever that is asked, say the same as ours."""
+
+    listed: tuple[str, ...]
+
+    def __new__(cls, listed: Iterable[str]) -> Self:
+        made = super().__new__(cls, "names that are known")
+        made.listed = tuple(listed)
+        return made
+
+    def lower(self) -> Self:
+        return self
+
+    def __eq__(self, host: object) -> bool:
+        return isinstance(host, str) and host_allowed(host, self.listed)
+
+    __hash__ = str.__hash__
 
 
 @cache

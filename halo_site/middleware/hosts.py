@@ -8,7 +8,7 @@ from django.http import HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils.decorators import async_only_middleware
 
-from halo_site.lib.hosts import host_allowed
+from halo_site.lib.hosts import AnsweredHosts, host_allowed
 
 from . import Next
 from .peer import header
@@ -32,8 +32,8 @@ def scope_host_allowed(scope: Mapping[str, Any]) -> bool:
 
 
 def listed() -> tuple[str, ...]:
-    """Names the operator gave. Django's own list has no say in production, where it is `*`; its tests add theirs."""
-    return (*settings.HALO.hosts, *(name for name in settings.ALLOWED_HOSTS if name != "*"))
+    """Names the operator gave, and those that Django's tests add to its list."""
+    return (*settings.HALO.hosts, *(name for name in settings.ALLOWED_HOSTS if not isinstance(name, AnsweredHosts)))
 
 
 def _server_name(request: HttpRequest) -> str:

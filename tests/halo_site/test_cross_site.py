@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.http.request import split_domain_port, validate_host
 from django.test import Client
 
 from halo_site.lib.env import Env
-from halo_site.lib.hosts import host_allowed, own_names, split_host
+from halo_site.lib.hosts import AnsweredHosts, host_allowed, own_names, split_host
 from halo_site.lib.origins import origin_allowed, parse_origin
 from halo_site.middleware.hosts import scope_host_allowed
 from halo_site.middleware.origin import decide, scope_origin_allowed
@@ -223,6 +225,16 @@ def test_B3_the_machine_knows_its_own_names_and_what_the_operator_lists():
 
 
 @pytest.mark.django_db
+def test_B3_djangos_own_check_says_the_same():
+    names = [AnsweredHosts(["halo.example", ".sub.example"])]
+    known = ("localhost", "127.0.0.1", "[::1]", "HALO.example", "a.sub.example", "192.168.1.20")
+    assert all(validate_host(split_domain_port(host)[0], names) for host in known)
+    foreign = ("evil.example", "halo.example.evil", "*", "names that are known", "")
+    assert not any(validate_host(host, names) for host in foreign)
+    assert any(isinstance(name, AnsweredHosts) for name in settings.ALLOWED_HOSTS)
+    assert "*" not in settings.ALLOWED_HOSTS
+
+
 def test_B3_a_forwarded_host_is_never_looked_at():
     answer = Client(enforce_csrf_checks=True).get(
         "/api/auth/check", headers={"host": HOST, "x-forwarded-host": "evil.example"}
