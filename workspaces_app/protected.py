@@ -4,6 +4,7 @@ Paths are tuples of names below the workspace root. The tables are constants; wh
 `general.sandbox.hidden_dirs` and `hidden_files` (spec tools 3.2, SECURITY-BAR S1, S3).
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,9 @@ INSTRUCTION_FILES = frozenset({"agents.md", "claude.md", "gemini.md", ".cursorru
 GIT_FILES = frozenset({".gitattributes", ".gitmodules"})
 # `commondir` names the folder that config and hooks are read from instead.
 GIT_CONTROL = frozenset({"config", "hooks", "info", "modules", "worktrees", "config.worktree", "commondir"})
+# With these git takes a folder for a repository that has no `.git` (a bare one), and obeys GIT_CONTROL in it.
+GIT_MAKES = frozenset({"head", "objects", "refs"})
+GIT_PARTS = GIT_CONTROL | GIT_MAKES
 
 HIDDEN_GLOBAL = frozenset({"logs", "internal-sessions"})
 # Secrets of the machine that its account may read: with root that is a lot.
@@ -48,6 +52,16 @@ def is_control_file(folded: tuple[str, ...]) -> bool:
         if name == ".git" and (not below or below[0] in GIT_CONTROL):
             return True
     return bool(folded) and (folded[-1] in INSTRUCTION_FILES or folded[-1] in GIT_FILES)
+
+
+def is_bare(folded: Set[str]) -> bool:
+    """Whether git takes a folder with these names (case-folded) for a bare repository. HEAD has to be no folder."""
+    return "head" in folded and ("commondir" in folded or folded >= {"objects", "refs"})
+
+
+def may_steer(folded: tuple[str, ...]) -> bool:
+    """True for control files and for what is one in a bare repository, whether or not the folder is one."""
+    return is_control_file(folded) or not GIT_PARTS.isdisjoint(folded)
 
 
 def is_masked(folded: tuple[str, ...]) -> bool:

@@ -20,7 +20,7 @@ from halo_site.lib.errors import Unavailable
 from halo_site.lib.text import clean, decode
 from workspaces_app import sandbox
 from workspaces_app.child import Outcome, run_child
-from workspaces_app.sandbox.sweep import told as told_held
+from workspaces_app.sandbox.held import told as told_held
 
 from ..disabled import disabled_at
 from ..skill_use import offered_skills

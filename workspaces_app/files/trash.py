@@ -21,7 +21,7 @@ from halo_site.lib.atomic_file import replace_in
 from halo_site.lib.errors import Conflict, HaloError, NotFound
 
 from ..jail import Jail
-from ..protected import TRASH, is_control_file
+from ..protected import TRASH, may_steer
 from ..sandbox.ledger import records, vouching
 from ..walk import DIR, READ, Spot, Walk
 from .remove import ANY_STATE, check_below, erase, leaving, locked, names_below
@@ -258,6 +258,6 @@ def _vouch_below(folder: Path) -> None:
         parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         stack.callback(os.close, parent)
         for names in names_below(Spot(parent, folder.name, folder.parent)):
-            if is_control_file(tuple(name.casefold() for name in names)):
+            if may_steer(tuple(name.casefold() for name in names)):
                 with vouching(folder.joinpath(*names)):
                     pass

@@ -26,7 +26,7 @@ from .. import sandbox
 from ..child import Outcome, run_child
 from ..sandbox.argv import NETWORK_DIR, environment
 from ..sandbox.cell import PORT, Cell
-from ..sandbox.sweep import is_harmless
+from ..sandbox.repositories import is_harmless
 from .identity import Person, settings_text
 from .parse import without_progress
 from .remote_url import shown as without_passwords

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from django.conf import settings
 
-from ..protected import WORK_FOLDERS, is_control_file
+from ..protected import GIT_PARTS, WORK_FOLDERS, is_control_file, may_steer
 from .sweep import Found, Identity, Stamp, is_new, settle
 
 log = logging.getLogger("halo.sandbox")
@@ -132,7 +132,7 @@ def _within_reach(record: Record, path: Path) -> Iterator[Path]:
 @contextmanager
 def vouching(path: Path) -> Iterator[None]:
     """Around a write with full access to `path`: commands that run in that folder did not make it."""
-    running = records() if is_control_file(_folded(path.parts)) else ()
+    running = records() if may_steer(_folded(path.parts)) else ()
     if not running:
         yield
         return
@@ -147,7 +147,7 @@ def vouching(path: Path) -> Iterator[None]:
             yield
         finally:
             for record, handle in lists:
-                for place in _control_places(record.root, path):
+                for place in _control_places(record.root, path, parts=True):
                     with suppress(FileNotFoundError, NotADirectoryError):
                         os.write(handle, json.dumps(Stamp.of(place.lstat())).encode() + b"\n")
 
@@ -166,12 +166,16 @@ def _folder() -> Path:
     return Path(settings.HALO.home, "cells")
 
 
-def _control_places(root: Path, path: Path) -> Iterator[Path]:
-    """`path` and the folders above it, as far as their name steers agents or git, outer first."""
-    parts = path.relative_to(root).parts
-    for length in range(1, len(parts) + 1):
-        if is_control_file(_folded(parts[:length])):
-            yield root.joinpath(*parts[:length])
+def _control_places(root: Path, path: Path, *, parts: bool = False) -> Iterator[Path]:
+    """`path` and the folders above it, as far as their name steers agents or git, outer first.
+
+    parts: also those that do so in a bare repository, whether or not they lie in one.
+    """
+    names = path.relative_to(root).parts
+    for length in range(1, len(names) + 1):
+        folded = _folded(names[:length])
+        if is_control_file(folded) or (parts and folded[-1] in GIT_PARTS):
+            yield root.joinpath(*names[:length])
 
 
 def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -199,6 +203,7 @@ def _written(root: Path, before: Found) -> bytes:
         "began": before.began,
         "whole": before.whole,
         "seen": sorted(before.seen),
+        "parts": sorted(before.parts),
         "links": links,
     }
     return json.dumps(values).encode()
@@ -211,7 +216,8 @@ def _read(file: Path) -> Record | None:
         return None
     links = {Path(_path(path)): _path(target) for path, target in values["links"].items()}
     seen: set[Identity] = {(device, inode) for device, inode in values["seen"]}
-    before = Found(links=links, seen=seen, whole=values["whole"], began=values["began"])
+    parts: set[Identity] = {(device, inode) for device, inode in values.get("parts", ())}
+    before = Found(links=links, seen=seen, parts=parts, whole=values["whole"], began=values["began"])
     return Record(file, Path(_path(values["root"])), before)
 
 

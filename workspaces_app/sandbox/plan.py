@@ -54,7 +54,7 @@ def plan(
         emptied=emptied,
         writable_dirs=more,
         pins=_pins(roots, [*dirs, *files]) + [place for place in control.git if place.is_dir()],
-        read_only=_distinct([*control.halo, *control.files])[:MAX_READ_ONLY],
+        read_only=_distinct([*control.halo, *control.files, *control.steering()])[:MAX_READ_ONLY],
         work_dirs=[place for halo in control.halo for place in _work_folders(halo)],
         masked_dirs=_outermost(masked_dirs),
         masked_files=masked_files,

@@ -1,28 +1,29 @@
-"""Control files of a workspace: found before a command, and looked for again after it (SECURITY-BAR S3).
+"""Control files of a workspace: found before a command, and looked for again while it runs and after it (S3).
 
 What exists is mounted read-only. A mount cannot protect a name that is not there, and placeholders would show up in the
-person's folder; so what a command made under such a name is set aside (renamed to `NAME.held`) as soon as it ended.
-Meanwhile nobody goes by it (`ledger.py`).
+person's folder; so what a command made under such a name is set aside (renamed to `NAME.held`). Meanwhile nobody goes
+by it (`ledger.py`).
 A repository that was freshly made or cloned stays if git would run nothing of it; with its own instruction files if
 its folder is fresh, too.
 """
 
 import os
-import re
 import stat
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ..protected import GIT_CONTROL, GIT_FILES, INSTRUCTION_FILES
+from ..protected import GIT_CONTROL, GIT_FILES, GIT_PARTS, INSTRUCTION_FILES, is_bare
+from .held import put_back, set_aside
+from .repositories import is_harmless
 
 MAX_FOLDERS = 50_000
 MAX_SECONDS = 2.0
-MAX_CONFIG = 64 * 1024  # bytes
 
 CLOCK = 1.0  # seconds that the time stamps of files may be behind
 
@@ -45,6 +46,8 @@ class Stamp(NamedTuple):
 class Found:
     """Absolute paths, outer first. `links`: control names that are links, and where to; no mount can hold those.
 
+    bare: repositories without a `.git`, and what makes or steers each.
+    parts: what bears such a name in whatever folder: it may be a project's own `hooks` or `config`.
     vouched: what somebody with full access wrote since. began: time (s) of the look.
     folders: those seen; None = not known.
     """
@@ -53,54 +56,93 @@ class Found:
     git: list[Path] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     links: dict[Path, str] = field(default_factory=dict)
+    bare: dict[Path, list[Path]] = field(default_factory=dict)
     seen: set[Identity] = field(default_factory=set)
+    parts: set[Identity] = field(default_factory=set)
     folders: set[Identity] | None = None
     vouched: set[Stamp] = field(default_factory=set)
     whole: bool = True  # False = the workspace is too large to look through; the outer folders were
     began: float = field(default_factory=time.time)
 
     def all(self) -> Iterator[Path]:
-        yield from (*self.halo, *self.git, *self.files, *self.links)
+        yield from (*self.halo, *self.git, *self.files, *self.links, *self.steering())
+
+    def steering(self) -> Iterator[Path]:
+        """What git obeys in the bare repositories."""
+        for parts in self.bare.values():
+            yield from (path for path in parts if path.name.casefold() in GIT_CONTROL and path not in self.links)
 
 
-def look(root: Path, *, seconds: float = MAX_SECONDS, most: int = MAX_FOLDERS) -> Found:
-    """Walks breadth first, follows no link, never fails for what it may not read. most: folders, 1 = the root alone."""
+Visit = Callable[[Path], object]
+
+
+def look(
+    *begin: Path, seconds: float = MAX_SECONDS, most: int = MAX_FOLDERS, visit: Visit = lambda folder: None
+) -> Found:
+    """Walks breadth first, follows no link, never fails for what it may not read.
+
+    begin: a workspace, or folders of one. most: folders, `len(begin)` = these alone. visit: called with each folder
+    before it is looked into.
+    """
     found = Found(folders=set())
     end = time.monotonic() + seconds
-    todo = deque([root])
+    todo = deque(begin)
     folders = 0
     while todo:
         folders += 1
         if folders > most or (folders % 256 == 0 and time.monotonic() > end):
             found.whole = False
             break
-        with suppress(OSError), os.scandir(todo.popleft()) as entries:
+        folder = todo.popleft()
+        visit(folder)
+        parts: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                _take(entry, found, todo)
+                name = entry.name.casefold()
+                if name in GIT_PARTS:
+                    parts.append(entry)
+                _take(entry, name, found, todo, visit)
+        with suppress(OSError):
+            _take_parts(folder, parts, found)
     return found
 
 
-def _take(entry: "os.DirEntry[str]", found: Found, todo: "deque[Path]") -> None:
-    name = entry.name.casefold()
+def _take(entry: "os.DirEntry[str]", name: str, found: Found, todo: "deque[Path]", visit: Visit) -> None:
     is_control = name in (".halo", ".git") or name in INSTRUCTION_FILES or name in GIT_FILES
     if not is_control:
         if entry.is_dir(follow_symlinks=False):
             todo.append(Path(entry.path))
             if found.folders is not None:
                 with suppress(OSError):
-                    status = entry.stat(follow_symlinks=False)
-                    found.folders.add((status.st_dev, status.st_ino))
+                    found.folders.add(_identity(entry.stat(follow_symlinks=False)))
         return
     path = Path(entry.path)
     kind = found.halo if name == ".halo" else found.git if name == ".git" else found.files
     if _note(path, kind, found) and name == ".git" and entry.is_dir(follow_symlinks=False):
+        visit(path)
         with suppress(OSError):
             for inner in sorted(path.iterdir()):
                 if inner.name.casefold() in GIT_CONTROL:
+                    visit(inner)
                     _note(inner, found.files, found)
     if name == ".git" and entry.is_file(follow_symlinks=False):
         found.git.remove(path)
         found.files.append(path)  # a pointer to a repository elsewhere
+
+
+def _take_parts(folder: Path, parts: "list[os.DirEntry[str]]", found: Found) -> None:
+    names: set[str] = set()
+    for entry in parts:
+        with suppress(OSError):
+            found.parts.add(_identity(entry.stat(follow_symlinks=False)))
+            if entry.name.casefold() != "head" or not entry.is_dir(follow_symlinks=False):
+                names.add(entry.name.casefold())
+    if is_bare(names):
+        found.seen.add(_identity(folder.lstat()))
+        found.bare[folder] = [Path(entry.path) for entry in parts]
+        for path in found.bare[folder]:
+            if path.name.casefold() in GIT_CONTROL:
+                _note(path, [], found)
 
 
 def _note(path: Path, kind: list[Path], found: Found) -> bool:
@@ -113,51 +155,139 @@ def _note(path: Path, kind: list[Path], found: Found) -> bool:
     except OSError:
         return False
     kind.append(path)
-    found.seen.add((status.st_dev, status.st_ino))
+    found.seen.add(_identity(status))
     return True
+
+
+def _identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino
 
 
 def settle(root: Path, before: Found) -> list[str]:
     """After a command: set aside what it made under a control name. Returns the old names, relative to `root`."""
-    after = look(root)
-    fresh = [path for path in after.all() if path not in before.links and is_new(path, before)]  # links: see below
-    repositories = [_extent(root, path, before) for path in after.git if path in fresh and is_harmless(path)]
+    return clear(root, before, look(root))
+
+
+def settle_top(root: Path, before: Found) -> list[str]:
+    """While a command runs: the same for the root folder alone, so that nobody reads there what it just planted."""
+    return clear(root, before, look(root, most=1), finished=False)
+
+
+def clear(root: Path, before: Found, after: Found, *, finished: bool = True) -> list[str]:
+    """Set aside what is new in `after`. Returns the old names, relative to `root`.
+
+    finished: False while the command runs: a repository may still be in the making, a link be made anew.
+    """
+    harmless = cache(partial(is_harmless, finished=finished))
+    fresh = suspects(before, after)
+    all_fresh = set(fresh)
+    kept = {path for path in fresh if _is_kept(root, path, before, after, all_fresh, harmless)}  # before anything moves
     held: list[str] = []
-    for path in sorted(fresh, key=lambda place: len(place.parts)):
-        is_halo = path.name.casefold() == ".halo"
-        if not is_halo and any(_belongs(path, repository) for repository in repositories):
-            continue
-        if any(path.is_relative_to(root / name) for name in held):
+    for path in fresh:
+        if path in kept or any(path.is_relative_to(root / name) for name in held):
             continue  # went with a folder above it
-        if _set_aside(root, path):
+        if set_aside(root, path):
             held.append(str(path.relative_to(root)))
-    for path, target in before.links.items():
-        if after.links.get(path) != target and not _is_vouched(path, before) and _put_back(root, path, target):
+    for path in moved_links(before, finished=finished):
+        if put_back(root, path, before.links[path]):
             held.append(str(path.relative_to(root)))
     return sorted(set(held))
 
 
-def settle_top(root: Path, before: Found) -> list[str]:
-    """While a command runs: the same for the root folder alone, so that nobody reads there what it just planted.
+def suspects(before: Found, after: Found) -> list[Path]:
+    """What is new under a control name, and what makes a folder a new bare repository; outer first."""
+    bare = {folder for folder in after.bare if _is_new_bare(folder, before, after)}
+    fresh = {
+        path
+        for path in after.all()
+        if path not in before.links
+        and is_new(path, before)
+        and not (path.parent in bare and _was_there(path, before))  # a project's own folder by that name
+    }
+    for folder in bare:
+        fresh.update(_completing(after.bare[folder], before))
+    return sorted(fresh, key=lambda path: (len(path.parts), path))
 
-    A repository may still be in the making.
-    """
-    after = look(root, most=1)
-    fresh = [path for path in after.all() if path not in before.links and is_new(path, before)]
-    growing = [path for path in after.git if path in fresh and is_harmless(path, finished=False)]
-    fresh = [path for path in fresh if not any(_belongs(path, repository) for repository in growing)]
-    return [str(path.relative_to(root)) for path in fresh if _set_aside(root, path)]
+
+def moved_links(before: Found, *, finished: bool) -> list[Path]:
+    """Control names that were links and lead elsewhere now, or are none any more."""
+    found = []
+    for path, target in before.links.items():
+        try:
+            now = os.readlink(path)
+        except FileNotFoundError:
+            now = target if not finished else ""  # whoever makes a link anew removes it first
+        except OSError:
+            now = ""
+        if now != target and not _is_vouched(path, before):
+            found.append(path)
+    return found
 
 
-def _extent(root: Path, git: Path, before: Found) -> Path:
-    """What belongs to a fresh repository: its whole folder if the command made that, else nothing besides `.git`."""
-    folder = git.parent
-    if folder != root and before.whole and before.folders is not None:
+Judge = Callable[[Path], bool]
+
+
+def _is_kept(root: Path, path: Path, before: Found, after: Found, fresh: Set[Path], harmless: Judge) -> bool:
+    """Whether it belongs to a repository that the command made and of which git runs nothing."""
+    name = path.name.casefold()
+    if name == ".halo" or path.is_symlink():
+        return False
+    if name == ".git":
+        return harmless(path)
+    if path.parent.name.casefold() == ".git":
+        return path.parent in fresh and harmless(path.parent)
+    if name in GIT_PARTS:
+        return _is_new_bare(path.parent, before, after) and harmless(path.parent)
+    return _is_cloned(root, path, before, harmless)
+
+
+def _is_cloned(root: Path, path: Path, before: Found, harmless: Judge) -> bool:
+    """Whether an instruction file came with its repository: everything down to it is as fresh."""
+    if not before.whole or before.folders is None:
+        return False
+    for folder in path.parents:
+        if folder == root:
+            break
         with suppress(OSError):
-            status = folder.lstat()
-            if (status.st_dev, status.st_ino) not in before.folders:
-                return folder
-    return git
+            if _identity(folder.lstat()) in before.folders:
+                break
+            git = folder / ".git"
+            if os.path.lexists(git):
+                return is_new(git, before) and harmless(git)
+    return False
+
+
+def _is_new_bare(folder: Path, before: Found, after: Found) -> bool:
+    try:
+        if _identity(folder.lstat()) in before.seen:
+            return False
+    except OSError:
+        return False
+    return before.whole or is_new(_making(after.bare[folder])["head"], before)
+
+
+def _making(parts: list[Path]) -> dict[str, Path]:
+    """What makes it a repository. Where git tells `HEAD` from `head`, it is the one that git reads."""
+    ordered = sorted(parts, key=lambda path: path.name in ("HEAD", "refs", "objects"))
+    return {path.name.casefold(): path for path in ordered}
+
+
+def _completing(parts: list[Path], before: Found) -> list[Path]:
+    """The one thing to take away, so that it is no repository: what the command made, rather than what was there."""
+    making = _making(parts)
+    head = making["head"]
+    if _is_vouched(head, before):
+        return []
+    made = (making[name] for name in ("head", "refs", "objects") if name in making)
+    return [next((path for path in made if not _was_there(path, before)), head)]
+
+
+def _was_there(path: Path, before: Found) -> bool:
+    """Under the name of a part, in whatever folder. In a workspace too large to look through: by its time."""
+    with suppress(OSError):
+        status = path.lstat()
+        return _identity(status) in before.parts or not (before.whole or status.st_ctime > before.began - CLOCK)
+    return False
 
 
 def is_new(path: Path, before: Found) -> bool:
@@ -173,7 +303,7 @@ def is_new(path: Path, before: Found) -> bool:
             return not stat.S_ISLNK(status.st_mode) or os.readlink(path) != before.links[path]
     except OSError:
         return False
-    if (status.st_dev, status.st_ino) in before.seen:
+    if _identity(status) in before.seen:
         return False
     return before.whole or status.st_ctime > before.began - CLOCK
 
@@ -182,121 +312,3 @@ def _is_vouched(path: Path, before: Found) -> bool:
     with suppress(OSError):
         return Stamp.of(path.lstat()) in before.vouched
     return False
-
-
-def _belongs(path: Path, repository: Path) -> bool:
-    return path.is_relative_to(repository) and not path.is_symlink()
-
-
-# One line of a configuration that git writes by itself. Anything else, however it may be read, is not harmless.
-_SECTION = re.compile(r"\[(core|user|remote \"[\w./-]+\"|branch \"[\w./-]+\")\]")
-_KEYS = {
-    "core": {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode"}
-    | {"symlinks"},
-    "user": {"name", "email"},
-    "remote": {"url", "fetch", "tagopt"},
-    "branch": {"remote", "merge", "rebase"},
-}
-_LINE = re.compile(r"\t?(\w+) = ([^\"\\;#\x00-\x1f]*)")
-_URL = re.compile(r"(https?://|git://|ssh://|[\w.-]+@[\w.-]+:|\.{0,2}/)[^\s]*")
-
-
-def is_harmless(git: Path, *, finished: bool = True) -> bool:
-    """Whether git, started with full rights in this repository, would run nothing of it.
-
-    finished: False for one in the making, which has no configuration at first.
-    """
-    try:
-        if not stat.S_ISDIR(git.lstat().st_mode):
-            return False
-        names = {name.casefold(): git / name for name in os.listdir(git)}
-        if "config" not in names and finished:
-            return False
-        if any(name in names for name in ("config.worktree", "commondir", "gitdir")):
-            return False
-        if any(os.listdir(names[name]) for name in ("modules", "worktrees") if name in names):
-            return False
-        if "hooks" in names and not all(name.endswith(".sample") for name in os.listdir(names["hooks"])):
-            return False
-        if any(names[name].is_symlink() for name in ("hooks", "info", "modules", "worktrees") if name in names):
-            return False
-        if "info" in names and "attributes" in {name.casefold() for name in os.listdir(names["info"])}:
-            return False
-        if "config" not in names:
-            return True
-        if not stat.S_ISREG((git / "config").lstat().st_mode):
-            return False
-        with open(git / "config", "rb") as file:
-            text = file.read(MAX_CONFIG + 1)
-        return len(text) <= MAX_CONFIG and is_plain_config(text.decode("utf-8"))
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
-def is_plain_config(text: str) -> bool:
-    section = ""
-    for line in text.split("\n"):
-        if not line:
-            continue
-        if named := _SECTION.fullmatch(line):
-            section = named[1].partition(" ")[0]
-            continue
-        setting = _LINE.fullmatch(line)
-        if setting is None or setting[1].lower() not in _KEYS.get(section, ()):
-            return False
-        if setting[1].lower() == "url" and (not _URL.fullmatch(setting[2]) or "::" in setting[2]):
-            return False
-    return True
-
-
-def _set_aside(root: Path, path: Path) -> bool:
-    with suppress(OSError), _Parent(root, path) as folder:
-        for number in range(100):
-            held = f"{path.name}.held" if not number else f"{path.name}.held{number}"
-            if not _exists(held, folder):
-                os.rename(path.name, held, src_dir_fd=folder, dst_dir_fd=folder)
-                return True
-    return False
-
-
-def _put_back(root: Path, path: Path, target: str) -> bool:
-    """A control name that was a link and is something else now: the new thing is set aside, the link made again."""
-    with suppress(OSError), _Parent(root, path) as folder:
-        if _exists(path.name, folder) and not _set_aside(root, path):
-            return False
-        os.symlink(target, path.name, dir_fd=folder)
-        return True
-    return False
-
-
-def _exists(name: str, folder: int) -> bool:
-    try:
-        os.lstat(name, dir_fd=folder)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-class _Parent:
-    """The folder of a path as an open handle, reached from the root without following a link."""
-
-    def __init__(self, root: Path, path: Path) -> None:
-        self._root, self._parts = root, path.parent.relative_to(root).parts
-
-    def __enter__(self) -> int:
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._handle = os.open(self._root, flags)
-        for part in self._parts:
-            inner = os.open(part, flags, dir_fd=self._handle)
-            os.close(self._handle)
-            self._handle = inner
-        return self._handle
-
-    def __exit__(self, *error: object) -> None:
-        os.close(self._handle)
-
-
-def told(held: Iterable[str]) -> str:
-    """What the model is told."""
-    names = ", ".join(held)
-    return f"[set aside, because it steers agents or git and needs full access: {names}; find it as NAME.held]"

@@ -209,6 +209,17 @@ def test_S3_a_repository_that_comes_back_while_a_command_runs_is_not_taken_for_a
     assert (files.root / "sub" / "AGENTS.md").read_text() == "steer"
 
 
+def test_S3_a_bare_repository_that_comes_back_while_a_command_runs_is_not_taken_for_a_planted_one(files: Files):
+    for name in ("objects", "refs", "hooks"):
+        (files.root / "sub" / name).mkdir(parents=True)
+    (files.root / "sub" / "HEAD").write_text("ref: refs/heads/main\n")
+    (files.root / "sub" / "hooks" / "pre-receive").write_text("mine")
+    number = files.delete("sub").json()["trashId"]
+    with recorded(files.root, look(files.root)) as record:
+        assert restored(files, number).status_code == 200
+        assert record.settled(settle) == []
+
+
 def test_a_file_on_another_disk_is_kept_until_it_is_said_that_it_may_go(files: Files, monkeypatch):
     import errno
 

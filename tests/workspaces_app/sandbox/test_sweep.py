@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workspaces_app.protected import is_control_file
-from workspaces_app.sandbox.sweep import is_harmless, is_plain_config, look, settle, told
+from workspaces_app.sandbox.held import set_aside, told
+from workspaces_app.sandbox.repositories import is_harmless, is_plain_config
+from workspaces_app.sandbox.sweep import look, settle
 
 FRESH = """[core]
 \trepositoryformatversion = 0
@@ -63,6 +65,16 @@ def test_names_that_are_taken_get_a_number(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["AGENTS.md.held", "AGENTS.md.held1", "AGENTS.md.held2"]
 
 
+def test_S3_a_command_that_takes_all_the_names_gains_nothing(tmp_path):
+    for number in ("", *range(1, 200)):
+        (tmp_path / f"AGENTS.md.held{number}").touch()
+    before = look(tmp_path)
+    (tmp_path / "AGENTS.md").write_text("obey")
+    assert settle(tmp_path, before) == ["AGENTS.md"]
+    assert not (tmp_path / "AGENTS.md").exists()
+    assert sum(file.read_text() == "obey" for file in tmp_path.iterdir()) == 1
+
+
 def test_a_folder_that_was_renamed_keeps_what_was_in_it(tmp_path):
     (tmp_path / "a" / ".halo").mkdir(parents=True)
     before = look(tmp_path)
@@ -89,12 +101,10 @@ def test_what_lies_behind_a_link_outside_is_never_renamed(tmp_path):
     (outside / ".halo").mkdir(parents=True)
     root = tmp_path / "root"
     (root / "sub" / ".halo").mkdir(parents=True)
-    from workspaces_app.sandbox import sweep
-
     (root / "sub" / ".halo").rmdir()
     (root / "sub").rmdir()
     (root / "sub").symlink_to(outside)  # swapped between looking and setting aside
-    assert not sweep._set_aside(root, root / "sub" / ".halo")
+    assert not set_aside(root, root / "sub" / ".halo")
     assert (outside / ".halo").is_dir()
 
 
@@ -118,11 +128,39 @@ def test_a_fresh_repository_is_harmless(tmp_path):
     assert is_harmless(repository(tmp_path / ".git"))
 
 
+@pytest.mark.parametrize("inner", ["sub/.git", "sub/deep/.git", "bare"])
+def test_S4_a_repository_within_a_fresh_one_is_judged_by_itself(tmp_path, inner):
+    before = look(tmp_path)
+    repository(tmp_path / "new" / ".git")
+    (tmp_path / "new" / "AGENTS.md").write_text("cloned")
+    evil = repository(tmp_path / "new" / inner, FRESH + "[core]\n\tfsmonitor = /tmp/x\n")
+    for name in ("objects", "refs"):
+        (evil / name).mkdir()
+    (evil / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / "new" / "pointing").mkdir()
+    (tmp_path / "new" / "pointing" / ".git").write_text("gitdir: ../elsewhere\n")
+    held = settle(tmp_path, before)
+    assert "new/pointing/.git" in held
+    assert not (evil / "HEAD").exists()
+    assert (tmp_path / "new" / ".git" / "config").exists()
+    assert (tmp_path / "new" / "AGENTS.md").exists()
+
+
 @pytest.mark.parametrize("name", ["hooks/pre-commit", "config.worktree", "modules/x", "worktrees/x", "info/attributes"])
 def test_S4_one_that_could_run_something_is_not(tmp_path, name):
     git = repository(tmp_path / ".git")
     (git / name).parent.mkdir(exist_ok=True)
     (git / name).write_text("x")
+    assert not is_harmless(git)
+
+
+@pytest.mark.parametrize("name", ["Hooks", "HOOKS", "hookS"])
+def test_S4_nor_one_where_a_name_hides_another(tmp_path, name):
+    git = repository(tmp_path / ".git")
+    (git / "hooks" / "pre-commit").write_text("x")
+    (git / name).mkdir()
+    assert not is_harmless(git)
+    (git / "hooks" / "pre-commit").unlink()
     assert not is_harmless(git)
 
 
@@ -150,6 +188,8 @@ def test_S4_nor_one_with_links_in_it(tmp_path, part):
         "[core]\n\tbare = false # x",
         '[remote "a"]\n\turl = ext::sh -c x',
         '[remote "a"]\n\turl = -oProxyCommand=x',
+        '[remote "a"]\n\turl = ssh://a b',
+        '[remote "a"]\n\turl = /a b::c',
         '[remote "a"]\n\tuploadpack = x',
         '[remote "a"]\n\turl = fd::17',
         "\x00",
