@@ -20,7 +20,9 @@ from halo_site.lib.atomic_file import Staged, folder_lock, replace_in, staged
 from halo_site.lib.errors import BadRequest, Conflict, Forbidden, HaloError, NotFound, TooLarge
 
 from .protected import HIDDEN_GLOBAL, MASKED, hidden, is_control_file, is_masked
+from .sandbox.held import set_aside
 from .sandbox.ledger import vouching
+from .sandbox.repositories import is_bare_folder, steering, unfinished
 from .walk import DIR, Outside, Spot, Walk, as_halo_error, open_regular, regular_or_absent
 
 __all__ = ["Edit", "Jail", "Listed", "Outside", "Spot", "Version", "as_halo_error"]
@@ -303,8 +305,10 @@ class Jail:
         walk = Walk(base, path, check, create=create)
         try:
             spot = walk.to(parts, keep_link=keep_link)
-            check((*walk.names, *([spot.name] if spot.name != "." else [])))
-            yield spot
+            reached = (*walk.names, *([spot.name] if spot.name != "." else []))
+            check(reached)
+            with self._no_repository(path, reached) if writing else nullcontext():
+                yield spot
         finally:
             walk.close()
 
@@ -326,8 +330,20 @@ class Jail:
         folded = tuple(name.casefold() for name in reached)  # a file system may ignore case
         if is_masked(folded) or hidden().covers(self.root.joinpath(*reached)):
             raise Forbidden(f'Access denied: "{path}" is outside the allowed sandbox paths')
-        if writing and is_control_file(folded):
-            raise Forbidden(f'Access denied: "{path}" steers agents or git; changing it needs full access')
+        if writing and (is_control_file(folded) or steering(self.root, [reached])):
+            raise _steers(path)
+
+    @contextmanager
+    def _no_repository(self, path: str, reached: tuple[str, ...]) -> Iterator[None]:
+        """Around a write: two at once, each harmless by itself, must not complete a bare repository either."""
+        places = [] if self.level is Access.FULL else unfinished(self.root, reached)
+        try:
+            yield
+        finally:
+            completed = [place for place in places if is_bare_folder(place.parent)]
+            held = [place for place in completed if set_aside(self.root, place)]
+        if held:
+            raise _steers(path)
 
     @contextmanager
     def errors(self, path: str) -> Iterator[None]:
@@ -337,6 +353,10 @@ class Jail:
             raise
         except OSError as error:
             raise as_halo_error(error, path) from error
+
+
+def _steers(path: str) -> Forbidden:
+    return Forbidden(f'Access denied: "{path}" steers agents or git; changing it needs full access')
 
 
 def _check_readable(base: Path, path: str, reached: tuple[str, ...], *, writing: bool) -> None:

@@ -44,7 +44,7 @@ async def settings_text(person: Person | None) -> str:
 
 def settings_file(owners: dict[str, str], person: Person | None) -> str:
     """Pure. Every value is quoted, so nothing in it can begin a new line."""
-    values = {"safe.directory": "*", "init.defaultbranch": "main", **owners}
+    values = {"safe.directory": "*", "safe.barerepository": "explicit", "init.defaultbranch": "main", **owners}
     if person:
         values.setdefault("user.name", person.name)
         values.setdefault("user.email", person.email)

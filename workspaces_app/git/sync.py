@@ -18,6 +18,7 @@ from halo_site.lib.outbound.door import tested
 
 from ..protected import is_control_file
 from ..sandbox.cell import rules
+from ..sandbox.repositories import steering
 from . import credentials, deploy_key, ssh_agent
 from .parse import fields, parse_progress
 from .quiet_settings import loud_settings
@@ -85,7 +86,13 @@ async def _check_incoming(place: Place, upstream: str) -> None:
     """Below full access nobody changes what steers agents and git, by a pull neither. Before anything is touched."""
     async with open_git(place, Mode.READ) as git:
         outcome = await git.attempt(("diff", "--name-only", "--no-renames", "-z", f"HEAD...{upstream}", "--"))
-    names = [name for name in fields(outcome.stdout) if is_control_file(tuple(name.casefold().split("/")))]
+    changed = [tuple(name.split("/")) for name in fields(outcome.stdout)]
+    bare = set(await asyncio.to_thread(steering, place.root, changed))
+    names = [
+        "/".join(parts)
+        for parts in changed
+        if parts in bare or is_control_file(tuple(part.casefold() for part in parts))
+    ]
     if names:
         listed = ", ".join(names[:5]) + (" ..." if len(names) > 5 else "")
         raise Conflict(

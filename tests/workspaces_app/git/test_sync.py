@@ -244,6 +244,18 @@ def test_S3_a_pull_changes_no_instructions_where_members_below_full_access_write
     assert not (repo.path / "AGENTS.md").exists()
 
 
+def test_S3_a_pull_makes_no_bare_repository_where_members_below_full_access_write(colleague, repo, panel, member):
+    member("workspace")
+    for name in ("HEAD", "refs/heads/x", "objects/pack/x", "config"):
+        colleague.write(f"src/{name}", "ref: refs/heads/main\n")
+    colleague.git("add", "-A")
+    colleague.git("commit", "-q", "-m", "a change")
+    colleague.git("push", "-q")
+    answer = panel.post("pull")
+    assert (answer.status_code, "steer agents or git (src/HEAD" in answer.json()["error"]) == (409, True)
+    assert not (repo.path / "src").exists()
+
+
 def test_a_member_pushes_and_pulls_ordinary_files(colleague, repo, panel, member):
     writer = member("workspace")
     colleague.commit("sub/theirs")
