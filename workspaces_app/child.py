@@ -102,7 +102,8 @@ async def run_child(
     """Run `argv` until it ends, `timeout` seconds passed, `abort` is set, or `limit` bytes of output were kept.
 
     live: gets ("out" | "err", bytes) while they come. guard: given the process id; when it returns, the command took
-    too much and is ended. stdin: an open file to read from. pass_fds: further handles it inherits.
+    too much, or does what it must not, and is ended. stdin: an open file to read from. pass_fds: further handles it
+    inherits.
     Raises OSError when it cannot be started. A cancelled await kills the group at once. The end of the program counts,
     not the end of its output: asyncio's own subprocesses wait for the latter, and a child left in the background would
     keep the call open.

@@ -21,6 +21,7 @@ from halo_site.lib.text import clean, decode
 from workspaces_app import sandbox
 from workspaces_app.child import Outcome, run_child
 from workspaces_app.sandbox.held import told as told_held
+from workspaces_app.sandbox.held import told_again
 
 from ..disabled import disabled_at
 from ..skill_use import offered_skills
@@ -80,18 +81,20 @@ async def run(params: Params, ctx: ToolContext) -> ToolResult:
     words = [shell_binary(), "-c", "--", filled.command]
     live = _Live(ctx, filled.secrets)
     held: list[str] = []
+    again = ""
     try:
         if ctx.level is Access.FULL:
             outcome = await _run(words, ctx, live)
         else:
-            outcome, held = await _run_sandboxed(words, ctx, live)
+            outcome, made = await _run_sandboxed(words, ctx, live)
+            held, again = made.held, made.again
     except Unavailable as error:
         return no_sandbox(TOOL.name, str(error))
     except OSError as error:
         return failed(f"Command could not be started: {error.strerror or error}")
     finally:
         live.flush()
-    result = told(outcome, ctx.shell_timeout)
+    result = told(outcome, ctx.shell_timeout, again)
     text = f"{result.text}\n{told_held(held)}" if held else result.text
     return ToolResult(masker.whole(text))
 
@@ -108,8 +111,8 @@ async def _run(words: list[str], ctx: ToolContext, live: _Live) -> Outcome:
     )
 
 
-async def _run_sandboxed(words: list[str], ctx: ToolContext, live: _Live) -> tuple[Outcome, list[str]]:
-    """Outcome, and control files that were set aside. Raises Unavailable when there is no sandbox here."""
+async def _run_sandboxed(words: list[str], ctx: ToolContext, live: _Live) -> tuple[Outcome, sandbox.Cell]:
+    """Outcome, and the cell it ran in, closed by then. Raises Unavailable when there is no sandbox here."""
     async with sandbox.cell(ctx.workspace, ctx.level, session_id=ctx.session_id) as made:
         outcome = await run_child(
             made.wrap(words),
@@ -121,7 +124,7 @@ async def _run_sandboxed(words: list[str], ctx: ToolContext, live: _Live) -> tup
             live=live,
             guard=made.guard,
         )
-    return outcome, made.held
+    return outcome, made
 
 
 async def _filled(command: str, ctx: ToolContext) -> Filled:
@@ -137,8 +140,8 @@ async def _filled(command: str, ctx: ToolContext) -> Filled:
     return await asyncio.to_thread(look)
 
 
-def told(outcome: Outcome, timeout: float) -> ToolResult:
-    """What the model is told of a command's end (spec tools 3.9)."""
+def told(outcome: Outcome, timeout: float, again: str = "") -> ToolResult:
+    """What the model is told of a command's end (spec tools 3.9). again: what it planted too often."""
     stdout, stderr = decode(outcome.stdout), decode(outcome.stderr)
     output = f"{stdout.rstrip()}\nSTDERR: {stderr}" if stderr.strip() else stdout
     output = output.strip()
@@ -149,6 +152,8 @@ def told(outcome: Outcome, timeout: float) -> ToolResult:
             return failed(f"Command was stopped by the user\n{output}".rstrip())
         case "full":
             return failed(f"{output}\n[truncated] The output limit was reached and the command was ended.")
+        case "limit" if again:
+            return failed(f"Command was ended: {told_again(again)}\n{output}".rstrip())
         case "limit":
             return failed(f"Command was ended: it took more than 256 processes or 2 GiB of memory\n{output}".rstrip())
         case "exit" if outcome.code != 0:

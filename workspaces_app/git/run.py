@@ -26,6 +26,7 @@ from .. import sandbox
 from ..child import Outcome, run_child
 from ..sandbox.argv import NETWORK_DIR, environment
 from ..sandbox.cell import PORT, Cell
+from ..sandbox.held import told_again
 from ..sandbox.repositories import is_harmless
 from .identity import Person, settings_text
 from .parse import without_progress
@@ -166,6 +167,8 @@ class Git:
                 return TooLarge(f"git {verb} answered more than {MAX_OUTPUT >> 20} MiB")
             case "timeout":
                 return GitFailed(f"git {verb} did not end within {self.seconds:.0f} s and was stopped")
+            case "limit" if self.cell and self.cell.again:
+                return GitFailed(f"git {verb} was stopped: {told_again(self.cell.again)}")
             case "limit":
                 return GitFailed(f"git {verb} was stopped: it took more than 256 processes or 2 GiB of memory")
         parts = [without_progress(part.decode("utf-8", "replace")) for part in (outcome.stderr, outcome.stdout)]

@@ -5,7 +5,7 @@
     made.held    # what was set aside
 
 `argv.py` is the pure order of mounts, `plan.py` looks at the disk, `sweep.py` guards control files that are not there
-yet, `repositories.py` judges those of git, `held.py` sets aside, `proxy.py` is the
+yet, `lookout.py` while a command runs, `repositories.py` judges those of git, `held.py` sets aside, `proxy.py` is the
 network, `limits.py` what a command may take, `probe.py` whether all this works here.
 """
 

@@ -17,30 +17,53 @@ from halo_site.lib.outbound import Rules
 from . import limits
 from .argv import PROXY_SOCKET, Layout, bwrap_argv, environment
 from .ledger import Record, recorded
+from .lookout import LOOK_EVERY, Lookout
 from .plan import plan
 from .probe import status
 from .proxy import proxy
-from .sweep import Found, look, settle, settle_top
+from .sweep import Found, look, settle
 
 log = logging.getLogger("halo.sandbox")
 
-LOOK_EVERY = 0.5  # seconds
 PORT = 3128  # of the forwarder, on the sandbox's own loopback
 
 
 @dataclass(slots=True)
 class Cell:
-    """`held`: control files the command made and that were set aside; filled when the cell closes."""
+    """`held`: control files the command made and that were set aside; filled when the cell closes.
+
+    again: one that it made again and again, for which it is ended. guarded: it could make some.
+    """
 
     program: str
     layout: Layout
     group: limits.Group
+    guarded: bool = False
     held: list[str] = field(default_factory=list)
+    again: str = ""
+    _relapse: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def guard(self) -> Callable[[int], Coroutine[Any, Any, None]] | None:
-        """Given the process id, returns when the command takes too much; None = the kernel sees to it."""
+        """Given the process id, returns when the command has to be ended; None = nobody but the kernel ends it."""
+        if self.guarded:
+            return self._watch
         return None if self.group.holds else limits.watch
+
+    async def _watch(self, pid: int) -> None:
+        ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._relapse.wait())]
+        if not self.group.holds:
+            ends.append(asyncio.ensure_future(limits.watch(pid)))
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+
+    def relapsed(self, place: str) -> None:
+        """The command made `place` again, however often that was set aside."""
+        self.again = self.again or place
+        self._relapse.set()
 
     def wrap(self, command: Sequence[str], environ: Mapping[str, str] | None = None) -> list[str]:
         """The words that run `command` inside. Start them with an empty environment.
@@ -108,7 +131,7 @@ async def cell(
         more: dict[str, Any] = {"proxy_socket": socket, "shown": shown, "masks": not open_control}
         layout = await asyncio.to_thread(plan, root, seen_as, control, **more)
         group = limits.new_group()
-        made = Cell(state.program, layout, group)
+        made = Cell(state.program, layout, group, guarded)
         if guarded:
             await stack.enter_async_context(_kept_clear(root, control, made))
         try:
@@ -125,22 +148,22 @@ def _look(root: Path) -> Found:
 
 @asynccontextmanager
 async def _kept_clear(root: Path, control: Found, made: Cell) -> AsyncIterator[None]:
-    """Sets aside what the command plants: in the root folder soon, for it may run for long; the rest at its end."""
+    """Sets aside what the command plants: soon while it runs, if it takes longer, and all of it at its end."""
     with ExitStack() as stack:
         try:
             record = await asyncio.to_thread(stack.enter_context, recorded(root, control))
         except OSError as error:
             raise Unavailable(f"The home folder cannot be written: {error.strerror}") from error
-        guard = asyncio.create_task(_keep_clear(record, made.held))
+        loop = asyncio.get_running_loop()
+        lookout = Lookout(record, lambda place: loop.call_soon_threadsafe(made.relapsed, place))
+        timer = loop.call_later(LOOK_EVERY, lookout.start)
         try:
             yield
         finally:
-            guard.cancel()
-            await asyncio.gather(guard, return_exceptions=True)
-            made.held = sorted({*made.held, *await asyncio.to_thread(record.settled, settle)})
+            timer.cancel()
+            made.held = await asyncio.to_thread(_end, lookout, record)
 
 
-async def _keep_clear(record: Record, held: list[str]) -> None:
-    while True:
-        await asyncio.sleep(LOOK_EVERY)
-        held += await asyncio.to_thread(record.settled, settle_top)
+def _end(lookout: Lookout, record: Record) -> list[str]:
+    lookout.stop()
+    return sorted({*lookout.held, *record.settled(settle)})

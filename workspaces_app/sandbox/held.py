@@ -62,3 +62,11 @@ def told(held: Iterable[str]) -> str:
     """What the model is told."""
     names = ", ".join(held)
     return f"[set aside, because it steers agents or git and needs full access: {names}; find it as NAME.held]"
+
+
+def told_again(place: str) -> str:
+    """What the model is told of a command that was ended for what it planted."""
+    return (
+        f"it made {place} again each time that was set aside. This steers agents or git and needs full access; "
+        "do not try it another way, ask somebody with full access"
+    )

@@ -168,11 +168,6 @@ def settle(root: Path, before: Found) -> list[str]:
     return clear(root, before, look(root))
 
 
-def settle_top(root: Path, before: Found) -> list[str]:
-    """While a command runs: the same for the root folder alone, so that nobody reads there what it just planted."""
-    return clear(root, before, look(root, most=1), finished=False)
-
-
 def clear(root: Path, before: Found, after: Found, *, finished: bool = True) -> list[str]:
     """Set aside what is new in `after`. Returns the old names, relative to `root`.
 

@@ -11,7 +11,7 @@ from agents_app.file_cache import read_text
 from halo_site.lib.access_level import Access
 from workspaces_app.jail import Jail
 from workspaces_app.sandbox import ledger
-from workspaces_app.sandbox.sweep import look, settle, settle_top
+from workspaces_app.sandbox.sweep import Found, clear, look, settle
 
 
 @pytest.fixture
@@ -26,6 +26,11 @@ def running(root: Path) -> Iterator[ledger.Record]:
     """A command that began just now."""
     with ledger.recorded(root, look(root)) as record:
         yield record
+
+
+def glance(root: Path, before: Found) -> list[str]:
+    """What is done for the root folder while a command runs."""
+    return clear(root, before, look(root, most=1), finished=False)
 
 
 def text_of(root: Path, name: str) -> str | None:
@@ -74,7 +79,7 @@ def test_S3_a_file_that_was_read_and_set_aside_in_between_is_absent(root, runnin
     before = ledger.records()
     (root / "CLAUDE.md").write_text("obey")
     inode = (root / "CLAUDE.md").stat().st_ino
-    assert running.settled(settle_top) == ["CLAUDE.md"]
+    assert running.settled(glance) == ["CLAUDE.md"]
     assert ledger.is_planted(root / "CLAUDE.md", inode, before)
 
 
@@ -87,7 +92,7 @@ def test_what_a_person_writes_meanwhile_counts_and_stays(root, running):
     assert [text_of(root, name) for name in ("AGENTS.md", "CLAUDE.md", "sub/.halo/INSTRUCTIONS.md")] == [
         *("newer", "fresh", "inner")
     ]
-    assert running.settled(settle_top) == running.settled(settle) == []
+    assert running.settled(glance) == running.settled(settle) == []
 
 
 def test_an_agent_with_full_access_writes_through_a_link_and_it_counts(root, running):
