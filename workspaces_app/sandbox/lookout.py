@@ -14,10 +14,10 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from ..protected import GIT_CONTROL, GIT_FILES, GIT_PARTS, INSTRUCTION_FILES
+from ..protected import GIT_CONTROL, GIT_PARTS
 from .inotify import LIMITS, Inotify, News
 from .ledger import Record
-from .sweep import MAX_FOLDERS, Found, clear, look, moved_links, suspects
+from .sweep import CONTROL, MAX_FOLDERS, Found, clear, look, moved_links, suspects
 
 log = logging.getLogger("halo.sandbox")
 
@@ -28,7 +28,7 @@ REST = 4  # times as long as a round took: a busy command does not keep us as bu
 JOIN = 0.02  # seconds for news to come together
 TIMES = 3  # so often is the same place set aside, then the command is to end
 
-STEERING = INSTRUCTION_FILES | GIT_FILES | GIT_PARTS | {".halo", ".git"}
+STEERING = CONTROL | GIT_PARTS
 
 
 class _Over(Exception):

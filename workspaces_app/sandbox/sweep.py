@@ -27,6 +27,8 @@ MAX_SECONDS = 2.0
 
 CLOCK = 1.0  # seconds that the time stamps of files may be behind
 
+CONTROL = INSTRUCTION_FILES | GIT_FILES | {".halo", ".git"}
+
 Identity = tuple[int, int]
 
 
@@ -76,9 +78,7 @@ class Found:
 Visit = Callable[[Path], object]
 
 
-def look(
-    *begin: Path, seconds: float = MAX_SECONDS, most: int = MAX_FOLDERS, visit: Visit = lambda folder: None
-) -> Found:
+def look(*begin: Path, seconds: float = MAX_SECONDS, most: int = MAX_FOLDERS, visit: Visit | None = None) -> Found:
     """Walks breadth first, follows no link, never fails for what it may not read.
 
     begin: a workspace, or folders of one. most: folders, `len(begin)` = these alone. visit: called with each folder
@@ -94,7 +94,8 @@ def look(
             found.whole = False
             break
         folder = todo.popleft()
-        visit(folder)
+        if visit is not None:
+            visit(folder)
         parts: list[os.DirEntry[str]] = []
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
@@ -102,14 +103,14 @@ def look(
                 if name in GIT_PARTS:
                     parts.append(entry)
                 _take(entry, name, found, todo, visit)
-        with suppress(OSError):
-            _take_parts(folder, parts, found)
+        if parts:
+            with suppress(OSError):
+                _take_parts(folder, parts, found)
     return found
 
 
-def _take(entry: "os.DirEntry[str]", name: str, found: Found, todo: "deque[Path]", visit: Visit) -> None:
-    is_control = name in (".halo", ".git") or name in INSTRUCTION_FILES or name in GIT_FILES
-    if not is_control:
+def _take(entry: "os.DirEntry[str]", name: str, found: Found, todo: "deque[Path]", visit: Visit | None) -> None:
+    if name not in CONTROL:
         if entry.is_dir(follow_symlinks=False):
             todo.append(Path(entry.path))
             if found.folders is not None:
@@ -119,11 +120,13 @@ def _take(entry: "os.DirEntry[str]", name: str, found: Found, todo: "deque[Path]
     path = Path(entry.path)
     kind = found.halo if name == ".halo" else found.git if name == ".git" else found.files
     if _note(path, kind, found) and name == ".git" and entry.is_dir(follow_symlinks=False):
-        visit(path)
+        if visit is not None:
+            visit(path)
         with suppress(OSError):
             for inner in sorted(path.iterdir()):
                 if inner.name.casefold() in GIT_CONTROL:
-                    visit(inner)
+                    if visit is not None:
+                        visit(inner)
                     _note(inner, found.files, found)
     if name == ".git" and entry.is_file(follow_symlinks=False):
         found.git.remove(path)
