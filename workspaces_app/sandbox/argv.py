@@ -64,12 +64,10 @@ def mounts(layout: Layout) -> list[str]:
     how = "--bind" if layout.writable else "--ro-bind"
     args += [how, str(layout.workspace), str(layout.workspace)]
     if layout.writable:
-        for place in (*layout.writable_dirs, *layout.pins):
+        for place in layout.writable_dirs:
             args += ["--bind", str(place), str(place)]
-        for place in layout.read_only:
-            args += ["--ro-bind", str(place), str(place)]
-        for place in layout.work_dirs:
-            args += ["--bind", str(place), str(place)]
+        for kind, place in _outer_first(layout):
+            args += [kind, str(place), str(place)]
     for place in (*layout.masked_dirs, *layout.hidden_dirs):
         args += ["--perms", "0755", "--tmpfs", str(place), "--remount-ro", str(place)]
     for place in (*layout.masked_files, *layout.hidden_files):
@@ -81,6 +79,14 @@ def mounts(layout: Layout) -> list[str]:
     args += ["--dev", "/dev", "--size", str(SHM_BYTES), "--perms", "1777", "--tmpfs", SHM, "--remount-ro", "/dev"]
     # Without rights, but with the numeric user of the server: where that is root, it may write the kernel's settings.
     return [*args, "--proc", "/proc", "--remount-ro", "/proc"]
+
+
+def _outer_first(layout: Layout) -> list[tuple[str, Path]]:
+    """Work folders lie in what is read-only, and there may be control files in them in turn."""
+    layers = [("--bind", place) for place in layout.pins]
+    layers += [("--ro-bind", place) for place in layout.read_only]
+    layers += [("--bind", place) for place in layout.work_dirs]
+    return sorted(layers, key=lambda layer: len(layer[1].parts))
 
 
 def environment(home: Path, *, proxy: str = "") -> dict[str, str]:

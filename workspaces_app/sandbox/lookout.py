@@ -165,7 +165,8 @@ class Lookout:
     def _give_up(self, error: Exception) -> None:
         """Without the kernel from now on."""
         if not self._failed:
-            log.warning("%s: what a command plants in it is found by a look now and then only: %s", self._root, error)
+            told = "%s: what a command plants in it is found by a look now and then only: %s"
+            log.warning(told, self._root, error, exc_info=None if isinstance(error, OSError) else error)
         self._failed = True
         self._close()
 

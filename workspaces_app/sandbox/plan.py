@@ -12,9 +12,9 @@ from django.conf import settings
 
 from halo_site.lib.access_level import Access
 
-from ..protected import MASKED_DIRS, MASKED_FILES, WORK_FOLDERS, hidden, writable_dirs
+from ..protected import MASKED_DIRS, MASKED_FILES, hidden, writable_dirs
 from .argv import Layout
-from .sweep import Found
+from .sweep import Found, work_folders
 
 SOCKET_PLACES = ("/run", "/var/run", "/var/tmp")  # noqa: S108 -- emptied, not used
 MAX_READ_ONLY = 1_000
@@ -55,7 +55,7 @@ def plan(
         writable_dirs=more,
         pins=_pins(roots, [*dirs, *files]) + [place for place in control.git if place.is_dir()],
         read_only=_distinct([*control.halo, *control.files, *control.steering()])[:MAX_READ_ONLY],
-        work_dirs=[place for halo in control.halo for place in _work_folders(halo)],
+        work_dirs=[place for halo in control.halo for place in work_folders(halo)],
         masked_dirs=_outermost(masked_dirs),
         masked_files=masked_files,
         hidden_dirs=_outermost(dirs),
@@ -109,10 +109,6 @@ def _pins(roots: Sequence[Path], kept: Iterable[Path]) -> list[Path]:
             if place.is_relative_to(root) and place != root:
                 found.update(parent for parent in place.parents if parent != root and parent.is_relative_to(root))
     return sorted(found, key=lambda path: len(path.parts))
-
-
-def _work_folders(halo: Path) -> list[Path]:
-    return [place for name in sorted(WORK_FOLDERS) if _is(place := halo / name, stat.S_ISDIR)]
 
 
 def _is(place: Path, kind: Callable[[int], bool]) -> bool:

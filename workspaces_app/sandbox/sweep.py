@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ..protected import GIT_CONTROL, GIT_FILES, GIT_PARTS, INSTRUCTION_FILES, is_bare
+from ..protected import GIT_CONTROL, GIT_FILES, GIT_PARTS, INSTRUCTION_FILES, WORK_FOLDERS, is_bare
 from .held import put_back, set_aside
 from .repositories import is_harmless
 
@@ -128,9 +128,21 @@ def _take(entry: "os.DirEntry[str]", name: str, found: Found, todo: "deque[Path]
                     if visit is not None:
                         visit(inner)
                     _note(inner, found.files, found)
+    if name == ".halo" and not entry.is_symlink():  # commands may write in its work folders
+        todo.extend(work_folders(path))
     if name == ".git" and entry.is_file(follow_symlinks=False):
         found.git.remove(path)
         found.files.append(path)  # a pointer to a repository elsewhere
+
+
+def work_folders(halo: Path) -> list[Path]:
+    """Those there are in a `.halo`. A link is none."""
+    found = []
+    for name in sorted(WORK_FOLDERS):
+        with suppress(OSError):
+            if stat.S_ISDIR((halo / name).lstat().st_mode):
+                found.append(halo / name)
+    return found
 
 
 def _take_parts(folder: Path, parts: "list[os.DirEntry[str]]", found: Found) -> None:

@@ -215,6 +215,7 @@ PLANTED = """
 .halo/agents/default/agent.yaml .halo/INSTRUCTIONS.md .halo/USER.md .halo/skills/x/SKILL.md .halo/prompts/all/x.md
 .halo/x .HALO/INSTRUCTIONS.md sub/.halo/INSTRUCTIONS.md AGENTS.md Claude.md GEMINI.md .cursorrules .gitattributes
 .gitmodules sub/AGENTS.md .git/hooks/pre-commit .git/config .git/info/attributes deep/er/.halo/agents/a/agent.yaml
+.halo/tmp/x/.git/config .halo/docs/AGENTS.md .halo/memory/a/.halo/INSTRUCTIONS.md
 """
 HOWS = {
     "write": "printf evil > {0} || (rm -f {0}; printf evil > {0})",

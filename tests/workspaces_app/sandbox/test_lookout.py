@@ -83,7 +83,7 @@ class Watched:
 
 @pytest.fixture
 def root(machine) -> Path:
-    for name in ("src/deep", "lib/.git", "docs"):
+    for name in ("src/deep", "lib/.git", "docs", ".halo/docs"):
         (machine.workspace / name).mkdir(parents=True)
     (machine.workspace / "lib" / ".git" / "config").write_text(PLAIN)
     (machine.workspace / "docs" / "AGENTS.md").write_text("ours")
@@ -135,6 +135,12 @@ def test_S3_a_folder_planted_goes(root, start, name):
     watched = start()
     repository(root / name, EVIL)
     watched.gone(name)
+
+
+def test_S3_a_file_planted_in_a_work_folder_of_halo_goes(root, start):
+    watched = start()
+    (root / ".halo" / "docs" / "AGENTS.md").write_text("obey")
+    watched.gone(".halo/docs/AGENTS.md")
 
 
 def test_S3_what_lies_in_folders_made_since_goes(root, start):
