@@ -174,7 +174,7 @@ def _build(
     )
 
 
-_kits: Remembered[Kit] = Remembered(500)
+_kits: Remembered[Kit] = Remembered(200)
 
 
 def _kit(
