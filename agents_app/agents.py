@@ -92,6 +92,12 @@ class Agent:
     def can_delegate(self) -> bool:
         return bool(self.config.team) and not self.internal
 
+    @property
+    def dormant(self) -> bool:
+        """True for the agent that goal mode brought into the home while that mode is off: nobody sees or starts it."""
+        ours = self.id == "goal" and self.scope == "global" and "goal_context" in self.config.tools
+        return ours and not settings.HALO.goal_mode
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -151,13 +157,15 @@ def locate(workspace: Path | None, agent_id: str) -> tuple[Scope, Path]:
 def load_agent(workspace: Path | None, agent_id: str, disabled: Disabled = NOTHING) -> Agent:
     """The agent, ready to be built: its yaml is valid and its model is named.
 
-    A broken edit leaves the last good version active (`error` says so). Raises AgentNotFound, for disabled ones too,
-    and AgentBroken.
+    A broken edit leaves the last good version active (`error` says so). Raises AgentNotFound, for disabled and dormant
+    ones too, and AgentBroken.
     """
     scope, folder = locate(workspace, agent_id)
     if ("agent", agent_id, scope) in disabled:
         raise AgentNotFound(agent_id)
     agent = read_agent(workspace, agent_id, scope, folder)
+    if agent.dormant:
+        raise AgentNotFound(agent_id)
     missing = agent.config.model.missing
     if missing:
         problem = f"{', '.join(missing)} missing; set provider, id and endpoint under `model:`"
@@ -209,7 +217,10 @@ def _unknown_tools(config: AgentYaml) -> list[str]:
 
 
 def list_agents(workspace: Path | None, disabled: Disabled = NOTHING) -> list[Listed]:
-    """Every agent folder of both scopes, highest priority first, then by id; hidden global ones are `overridden`."""
+    """Every agent folder of both scopes, highest priority first, then by id; hidden global ones are `overridden`.
+
+    Dormant ones are left out.
+    """
     listed: list[Listed] = []
     scopes: tuple[Scope, ...] = ("workspace", "global") if workspace is not None else ("global",)
     seen: set[str] = set()
@@ -217,7 +228,8 @@ def list_agents(workspace: Path | None, disabled: Disabled = NOTHING) -> list[Li
         folder = agents_folder(workspace, scope)
         for place in _folders(folder):
             entry = _listed(workspace, scope, place, overridden=scope == "global" and place.name in seen)
-            listed.append(replace(entry, disabled=("agent", place.name, scope) in disabled))
+            if entry.agent is None or not entry.agent.dormant:
+                listed.append(replace(entry, disabled=("agent", place.name, scope) in disabled))
         seen |= {entry.id for entry in listed}
     listed.sort(key=lambda entry: (-entry.priority, entry.id, entry.scope == "global"))
     return listed

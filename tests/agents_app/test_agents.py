@@ -2,11 +2,14 @@
 
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from agents_app.agent_yaml import AgentYaml, parse
 from agents_app.agents import AgentBroken, AgentNotFound, default_agent, list_agents, load_agent
+from agents_app.prompt_files import team_members
+from agents_app.seed import seed_agent
 from halo_site.lib.yaml_files import YamlError
 
 MODEL = "model: {provider: demo, id: demo, endpoint: demo://local}\n"
@@ -187,6 +190,23 @@ def test_a_new_chat_never_starts_with_an_internal_or_broken_agent(shared, worksp
     shutil.rmtree(shared / "plain")
     with pytest.raises(AgentNotFound):
         default_agent(workspace)
+
+
+def test_28_what_goal_mode_left_behind_is_nowhere_while_it_is_off(home, shared, workspace, settings):
+    seed_agent(home, "goal")
+    make(shared, "lead", MODEL + "team: [goal, lead]\n")
+    lead = load_agent(workspace, "lead")
+    assert [entry.id for entry in list_agents(workspace)] == ["lead"]
+    assert [member.id for member in team_members(lead, workspace)] == ["lead"]
+    with pytest.raises(AgentNotFound):
+        load_agent(workspace, "goal")
+    make(shared, "goal", MODEL + "tools: [grep]\n")
+    assert load_agent(workspace, "goal").scope == "global", "an agent that only has the name is a person's own"
+    shutil.rmtree(shared / "goal")
+    settings.HALO = replace(settings.HALO, goal_mode=True)
+    seed_agent(home, "goal")
+    assert {entry.id for entry in list_agents(workspace)} == {"goal", "lead"}
+    assert load_agent(workspace, "goal").name == "Goal"
 
 
 def test_a_link_in_a_foreign_repository_reads_nothing_outside(own, workspace, tmp_path):
