@@ -59,6 +59,17 @@ def test_tools_and_models_are_listed(admin):
     assert {entry["id"] for entry in admin.get("/api/agent-configs/models").json()["providers"]} >= {"demo", "openai"}
 
 
+def test_31_a_retired_tool_is_neither_offered_nor_told_of(admin, space, workspace):
+    offered = [tool["name"] for tool in admin.get("/api/agent-configs/tools").json()["tools"]]
+    assert "grep" in offered
+    assert "draft" not in offered
+    make(workspace / ".halo/agents", "mine", MODEL + "tools: [grep, draft]\n")
+    prompt = admin.get("/api/agent-configs/mine/prompt", {"projectId": space.path}).json()
+    assert prompt["tools"] == ["grep", "continue_task"]
+    assert "Your available tools: grep, continue_task." in prompt["text"]
+    assert "`draft`" not in prompt["text"]
+
+
 def test_a_yaml_comes_back_exactly_as_it_was_put(admin, home, workspace):
     text = "name: no\ndescription: 1.10  # a comment\n" + MODEL + "tools: [grep]\n"
     answer = admin.put("/api/agent-configs/default/yaml", {"yaml": text, "scope": "global"})

@@ -34,8 +34,9 @@ def test_every_shipped_skill_reads_without_a_warning_and_names_only_files_that_a
     found = parse(text, folder.name)
     assert (found.error, found.warnings, found.name) == ("", (), folder.name)
     assert len(found.body) < 7_000, "it must fit into a tool result with its files"
-    for name in re.findall(r"\{\{skill_dir\}\}/([\w./-]+)", text):
-        assert (folder / name).is_file(), name
+    for page in folder.glob("*.md"):  # SKILL_FOLDER: how pages that are read as files name the place
+        for name in re.findall(r"(?:\{\{skill_dir\}\}|SKILL_FOLDER)/([\w./-]+)", page.read_text()):
+            assert (folder / name).is_file(), f"{page.name}: {name}"
     known = {*BUILT_INS, "skill_dir", "params.api_key", "params.hub"}
     assert set(re.findall(r"\{\{\s*([\w.-]+)\s*\}\}", text)) <= known
 

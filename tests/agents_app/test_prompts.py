@@ -4,10 +4,14 @@ import pytest
 
 from agents_app.agents import load_agent
 from agents_app.frontmatter import split
+from agents_app.outfit import material
 from agents_app.placeholders import render
 from agents_app.prompt_files import _for_platform, present_time, prompt_material, team_members
 from agents_app.prompts import INDEX_NUDGE, PromptParts, compose, tools_line
+from agents_app.seed import seed_home
+from agents_app.tools import TEAM
 from halo_site.lib import settings_write
+from halo_site.lib.access_level import Access
 from tests.agents_app.test_agents import MODEL, make
 
 FULL = PromptParts(
@@ -161,6 +165,35 @@ def test_a_member_that_is_off_is_not_in_the_team_and_does_not_let_the_homes_thro
     assert [member.id for member in team_members(agent, workspace, off)] == ["a"]
 
 
+def test_5_7_a_child_learns_nothing_of_the_person_and_is_not_told_to_ask(agent, home, workspace):
+    assert built(agent, workspace).text.startswith("## Getting to know each other")
+    strange = built(agent, workspace, is_root=False).text
+    write(home / "global", "USER.md", "Likes brevity")
+    known = built(agent, workspace, is_root=False).text
+    assert "Likes brevity" in built(agent, workspace).text
+    for absent in ("Likes brevity", "User Profile", "Getting to know each other", "## Handing work on"):
+        assert absent not in strange + known
+
+
+def test_4_11_every_root_reads_when_to_hand_work_on_even_without_a_team(home, agent, workspace):
+    seed_home(home)
+    alone = load_agent(workspace, "other")
+    assert not alone.can_delegate
+    text = built(alone, workspace, tools=("grep",)).text
+    assert "## Your Team" not in text
+    in_order(text, "The project workspace is at", "## Handing work on", "## What stays", "## Messages of the platform")
+
+
+@pytest.mark.parametrize(("team", "given"), [("", False), ("team: []\n", False), ("team: [helper]\n", True)])
+def test_8_a_team_brings_all_tools_for_sessions_and_the_roster_or_neither(agent, home, workspace, team, given):
+    make(home / "global" / "agents", "a", MODEL + "tools: [grep, start_session]\n" + team)
+    for is_root in (True, False):
+        outfit = material(load_agent(workspace, "a"), workspace, level=Access.FULL, is_root=is_root).outfit()
+        assert len(TEAM) == 8
+        assert set(TEAM) & set(outfit.tools) == (set(TEAM) if given else set())
+        assert ("## Your Team" in outfit.prompt.text) is given
+
+
 def test_without_the_tools_to_start_a_team_there_is_no_roster(agent, workspace):
     assert "## Your Team" not in built(agent, workspace, tools=("grep",)).text
 
@@ -247,6 +280,12 @@ def test_an_agent_resolves_its_own_params_and_nothing_else(agent, home, workspac
     text = built(load_agent(workspace, "a"), workspace).text
     assert "filled " + persona.removeprefix("{{a.params.city}} ") in text
     assert "canary" not in text
+
+
+def test_18_a_param_that_names_an_unset_variable_shows_its_name(agent, home, workspace):
+    settings_write.write("global", None, "a.params.city", "in <<NO_SUCH_CITY>>")
+    make(home / "global" / "agents", "a", MODEL, persona="Live {{a.params.city}}.")
+    assert "Live in <<NO_SUCH_CITY>>." in built(load_agent(workspace, "a"), workspace).text
 
 
 def test_a_long_file_is_cut_with_a_visible_note(agent, workspace):

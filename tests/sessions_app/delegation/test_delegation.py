@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agents_app.disabled import set_disabled
 from agents_app.tools.contract import ToolContext
 from agents_app.tools.run import run_tool
 from halo_site.lib.access_level import Access
@@ -322,6 +323,47 @@ async def test_21_depth_team_and_folder_limits_are_told(
         in (await call("start_session", deep, agent_id="slow", message="x"))["error"]
     )
     assert await in_db(Session.objects.count) == 2
+
+
+async def test_9_an_agent_that_is_off_here_does_not_let_the_homes_through(
+    tree: tuple[Session, Session], vendor: FakeModelServer, workspace: Workspace, in_db: InDb
+):
+    folder = Path(workspace.path, ".halo/agents/quick")
+    folder.mkdir(parents=True)
+    write_agent(folder, vendor, "fake")
+    await in_db(set_disabled, workspace, "agent", "quick", "workspace", off=True)
+    ctx = contexts(workspace, tree[0])
+    missing = 'agent "quick" not found. The agents you can delegate to are listed in your system prompt.'
+    assert await call("start_session", ctx, agent_id="quick", message="x") == {"code": 1, "error": missing}
+    assert await call("query_agent", ctx, agent_id="quick") == {"code": 1, "error": missing}
+    assert await in_db(Session.objects.count) == 2
+
+
+async def test_16_a_child_keeps_the_instructions_of_its_folder_after_a_restart(
+    team: Path, vendor: FakeModelServer, viewer: Viewer, say: Say, workspace: Workspace, in_db: InDb, engine: Engine
+):
+    for name, rule in (("a", "OUTER RULE"), ("a/b/c", "INNER RULE")):
+        place = Path(workspace.path, name, ".halo")
+        place.mkdir(parents=True)
+        (place / "INSTRUCTIONS.md").write_text(rule)
+    vendor.will(tool_calls=[{"name": "start_session", "arguments": {
+        "agent_id": "quick", "message": "dig", "working_dir": "a/b/c"}}])  # fmt: skip
+    await in_db(say, "delegate")
+    await root_completes(viewer, 2)
+    root, child = await in_db(lambda: list(Session.objects.order_by("pk")))
+    assert child.working_dir == "a/b/c"
+    await engine.shutdown()
+    other = Engine("other")
+    task = asyncio.create_task(other.run())
+    await call("query_session", contexts(workspace, root), target_session_id=child.sid, message="more")
+    await root_completes(viewer, 3)
+    await other.shutdown()
+    task.cancel()
+    systems = [
+        str(request["body"]["messages"][0]) for request in vendor.requests if "fake:" in request["body"]["model"]
+    ]
+    chain = "### a\\n\\nOUTER RULE\\n\\n### a/b/c\\n\\nINNER RULE"
+    assert [chain in system for system in systems] == [True, True]
 
 
 async def test_an_agent_is_described_as_it_would_be_at_this_level(tree: tuple[Session, Session], workspace: Workspace):

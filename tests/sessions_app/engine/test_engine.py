@@ -15,6 +15,7 @@ from sessions_app import actions
 from sessions_app.engine import engine as engine_module
 from sessions_app.engine import recovery, retry
 from sessions_app.engine.engine import Engine
+from sessions_app.engine.next_step import CUT_AT_LIMIT
 from sessions_app.models import Entry, ModelCall, Session, ToolCall, Turn
 from tests.fakes.model_server import FakeModelServer
 from workspaces_app.models import AuditEvent, Membership, Workspace
@@ -309,6 +310,43 @@ async def test_C42_an_empty_answer_is_never_an_answer(
     await viewer.completes()
     assert (await turns(in_db))[0][0] == "error"
     assert viewer.of("error")
+
+
+async def test_22_a_call_cut_at_the_output_limit_is_not_run_and_the_person_is_told(
+    agent: None, family: str, vendor: FakeModelServer, viewer: Viewer, say: Say, workspace: Workspace, in_db: InDb
+):
+    write = {"name": "file_write", "arguments": '{"path": "x", "content": "y'}
+    vendor.will(text="I write.", tool_calls=[write], stop="length" if family == "openai" else "max_tokens")
+    await in_db(say, "write")
+    await viewer.completes()
+    assert not await in_db(ToolCall.objects.exists)
+    assert not Path(workspace.path, "x").exists()
+    assert await turns(in_db) == [("done", "max_tokens")]
+    assert [frame["text"] for frame in viewer.of("chat:system")] == [CUT_AT_LIMIT]
+    assert await in_db(lambda: Entry.objects.get(kind="notice").text) == CUT_AT_LIMIT
+
+
+async def test_25_an_agent_edited_in_the_middle_of_a_run_changes_with_the_next_one(
+    one_family: None, vendor: FakeModelServer, viewer: Viewer, say: Say, workspace: Workspace, agent_folder: Path,
+    in_db: InDb,
+):  # fmt: skip
+    (agent_folder / "AGENT.md").write_text("FIRST WORDS")
+    wait = {"name": "shell_exec", "arguments": {"command": "until [ -e gate ]; do sleep 0.02; done"}}
+    vendor.will(tool_calls=[wait])
+    await in_db(say, "work")
+    await viewer.until(running)
+    (agent_folder / "AGENT.md").write_text("SECOND WORDS")
+    write_agent(agent_folder, vendor, "openai", ", maxTokens: 99")
+    Path(workspace.path, "gate").touch()
+    await viewer.completes()
+    await in_db(say, "again")
+    await viewer.completes(2)
+    systems = [request["body"]["messages"][0]["content"] for request in vendor.requests]
+    assert ["FIRST WORDS" in system for system in systems] == [True, True, False]
+    assert "SECOND WORDS" in systems[2]
+    limits = [request["body"]["max_tokens"] for request in vendor.requests]
+    assert limits[0] == limits[1] != limits[2] == 99
+    (agent_folder / "AGENT.md").unlink()
 
 
 async def test_C40_a_conversation_that_does_not_fit_names_the_largest_parts(

@@ -122,6 +122,21 @@ async def test_C43_a_refused_image_becomes_a_note_and_the_turn_goes_on(
     assert "image/png" not in second
     assert "image removed" in second
     assert viewer.text() == "Without it, then."
+    await in_db(say, "and now?")
+    await viewer.completes(2)
+    assert len(vendor.requests) == 3, "the refused image is not sent again"
+    assert "image/png" not in str(vendor.requests[2]["body"])
+    assert "image removed" in str(vendor.requests[2]["body"])
+
+
+async def test_19_the_key_of_the_workspace_is_sent_where_it_has_one(
+    priced: None, vendor: FakeModelServer, viewer: Viewer, say: Say, workspace: Workspace, in_db: InDb
+):
+    own = vendor.key = "key-of-this-workspace"
+    settings_write.write("workspace", Path(workspace.path), "priced.secrets.api_key", own)
+    await in_db(say, "hi")
+    await viewer.completes()
+    assert [request["key"] for request in vendor.requests] == [own]
 
 
 async def test_a_long_conversation_stays_valid_for_the_vendor(
