@@ -10,6 +10,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
+from halo_site.lib import settings_store
 from halo_site.lib.db import in_transaction
 from halo_site.lib.errors import BadRequest, Unauthorized
 from halo_site.lib.schema import ApiSchema, Ok
@@ -199,13 +200,14 @@ def set_prefs(request: GateRequest, body: PrefsIn) -> Prefs:
 
 
 def _me(caller: Caller) -> Me:
-    prefs = UserPrefs.objects.filter(user=caller.user_id).first()
+    own = UserPrefs.objects.filter(user=caller.user_id).first()
+    looks = {name: getattr(own, name, "") or settings_store.site_default(name) for name in Prefs.model_fields}
     return Me(
         id=caller.user_id,
         username=caller.username,
         is_superuser=caller.is_superuser,
         is_staff=caller.is_staff,
-        prefs=_prefs(prefs) if prefs else Prefs(),
+        prefs=Prefs.model_validate(looks),
     )
 
 

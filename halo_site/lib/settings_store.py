@@ -145,6 +145,12 @@ def raw(key: str, workspace: Path | None = None, *, global_only: bool = False) -
     return (None, None) if value is None else (value, "global")
 
 
+def site_default(key: str) -> str:
+    """A global `general.*` text where somebody set one, else "": then the browser decides. `key` without `general.`."""
+    _, scope = raw(f"general.{key}", global_only=True)
+    return str(general(key)) if scope else ""
+
+
 def general(key: str, workspace: Path | None = None) -> Value | None:
     """A `general.*` setting in its type: workspace, else global, else default. `key` without `general.`.
 

@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
 
+from halo_site.lib import settings_store
 from halo_site.throttle import locked_page
 from workspaces_app.models import UserPrefs
 
@@ -38,11 +39,13 @@ class Accounts(_NotForTheApi, AuthenticationMiddleware):
 
 
 class Languages(_NotForTheApi, LocaleMiddleware):
-    """The person's own language, as in the app; without one that of the browser."""
+    """The person's own language, as in the app; without one the site's if the owner set it, else the browser's."""
 
     def process_request(self, request: HttpRequest) -> None:
         key = request.user.pk
         own = UserPrefs.objects.filter(user=key).values_list("language", flat=True).first() if key else ""
+        if key and not own:
+            own = settings_store.site_default("language")
         if not own:
             super().process_request(request)
             return

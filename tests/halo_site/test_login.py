@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from threading import Barrier
@@ -13,8 +14,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import F
 
+from halo_site.lib import settings_write
 from halo_site.models import RevokedToken
 from tests.accounts import PASSWORD, Browser, logged_in, owner, person
+from tests.homes import own_home
 from workspaces_app.models import AuditEvent, UserPrefs
 
 pytestmark = pytest.mark.django_db
@@ -93,8 +96,6 @@ def test_a_very_long_password_is_wrong_without_being_hashed():
 
 
 def test_check_without_a_login_says_so_and_shows_the_badge(settings):
-    from dataclasses import replace
-
     settings.HALO = replace(settings.HALO, badge="staging")
     answer = Browser().get("/api/auth/check")
     assert answer.status_code == 401
@@ -219,8 +220,6 @@ def test_the_old_password_is_checked_before_the_new_one():
 
 
 def test_HALO_PASSWORD_rules_for_admin_alone(settings):
-    from dataclasses import replace
-
     admin = owner(password="stored pass 1")
     settings.HALO = replace(settings.HALO, password="from the environment")
     assert Browser().post("/api/auth/login", {"password": "stored pass 1"}).status_code == 401
@@ -261,6 +260,22 @@ def test_prefs_follow_the_person():
     assert browser.get("/api/auth/check").json()["user"]["prefs"] == {"theme": "light", "language": "zh"}
     assert browser.patch("/api/auth/prefs", {"theme": "pink"}).status_code == 400
     assert UserPrefs.objects.count() == 1
+
+
+def test_17_who_chose_no_looks_has_those_the_owner_set_for_the_site(settings, tmp_path):
+    own_home(settings, tmp_path)
+    browser = logged_in(person())
+
+    def looks() -> dict[str, str]:
+        prefs: dict[str, str] = browser.get("/api/auth/check").json()["user"]["prefs"]
+        return prefs
+
+    assert looks() == {"theme": "", "language": ""}, "nobody chose: the browser decides"
+    settings_write.write("global", None, "general.language", "zh-CN")
+    settings_write.write("global", None, "general.theme", "warm")
+    assert looks() == {"theme": "warm", "language": "zh-CN"}
+    browser.patch("/api/auth/prefs", {"language": "en-US"})
+    assert looks() == {"theme": "warm", "language": "en-US"}
 
 
 def test_logins_leave_a_trail():

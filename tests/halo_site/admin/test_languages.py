@@ -10,8 +10,10 @@ from django.conf import settings
 
 import halo_site.urls  # noqa: F401 - finds the pages
 from halo_site.admin.labels import our_fields, our_models
+from halo_site.lib import settings_write
 from sessions_app.transcript import OUTCOMES
 from tests.accounts import Browser
+from tests.homes import own_home
 from tests.server import ROOT
 from workspaces_app.models import UserPrefs
 
@@ -113,6 +115,13 @@ def test_the_pages_follow_the_persons_language_then_the_browsers(signed_in):
     client.post("/admin/language/", {"language": "en-US"})
     chosen = client.get("/admin/", headers={"accept-language": "zh-CN"})
     assert "Needs attention" in chosen.content.decode()
+
+
+@pytest.mark.django_db
+def test_who_chose_no_language_has_the_one_the_owner_set_for_the_site(signed_in, settings, tmp_path):
+    own_home(settings, tmp_path)
+    settings_write.write("global", None, "general.language", "zh-CN")
+    assert "需要处理" in signed_in("staff").get("/admin/", headers={"accept-language": "en"}).content.decode()
 
 
 @pytest.mark.django_db
