@@ -171,6 +171,28 @@ def test_orphans_are_listed_until_somebody_deletes_them(admin, home):
     assert (shown["value"], shown["default"], shown["kind"]) == ("Bonn", "no", "param")
 
 
+def test_an_orphan_goes_and_comes_with_its_skill_and_is_deleted_where_it_stands(admin, home, space):
+    key, here = "weather.params.city", {"projectId": space.path}
+    for scope, city in (("global", "Bonn"), ("workspace", "Kiel")):
+        admin.patch("/api/settings", {"key": key, "value": city, "scope": scope} | here)
+
+    def orphans() -> list[str]:
+        found = admin.get("/api/settings/schema", here).json()["orphans"]
+        assert {orphan["key"] for orphan in found} <= {key}
+        return sorted(orphan["scope"] for orphan in found)
+
+    skill = home / "global/skills/weather"
+    skill.mkdir(parents=True)
+    (skill / "config.yaml").write_text("params:\n  - {key: city, description: City}\n")
+    assert orphans() == []
+    shutil.rmtree(skill)
+    assert orphans() == ["global", "workspace"]
+    for scope, left in (("workspace", ["global"]), ("global", [])):
+        body = json.dumps({"key": key, "scope": scope} | here)
+        assert admin.delete("/api/settings", body, content_type="application/json").json() == {"ok": True}
+        assert orphans() == left
+
+
 def test_a_broken_file_is_shown_with_its_line_and_refuses_writes(admin, home):
     (home / "secrets/settings.yaml").write_text("general:\n  a: [\n")
     errors = admin.get("/api/settings/schema").json()["errors"]

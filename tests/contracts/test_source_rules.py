@@ -52,6 +52,16 @@ def test_L8_nothing_evaluates_text():
             assert node.func.id not in FORBIDDEN_CALLS, f"{file}:{node.lineno}"
 
 
+def test_no_text_becomes_markup_in_the_browser_app():
+    """A name of a file or an agent is inert because React writes it as text; these would go past that."""
+    ways = r"dangerouslySetInnerHTML|\.(inner|outer)HTML\s*\+?=|insertAdjacentHTML|document\.write|srcDoc"
+    written = re.compile(ways, re.IGNORECASE)
+    sources = [path for path in (ROOT / "static/app/src").rglob("*.ts*") if ".test." not in path.name]
+    assert len(sources) > 50
+    for path in sources:
+        assert not written.search(path.read_text(encoding="utf-8")), path.relative_to(ROOT)
+
+
 def test_L8_yaml_is_read_by_a_safe_loader():
     for file, node in nodes(ast.Attribute):
         if isinstance(node.value, ast.Name) and node.value.id == "yaml":

@@ -70,6 +70,12 @@ window.sounds = 0;
 window.AudioContext = class extends window.AudioContext {
   constructor() { super(); window.sounds += 1; }
 };
+window.notices = [];
+window.Notification = class {
+  static permission = "granted";
+  static requestPermission = async () => "granted";
+  constructor(words, { body }) { window.notices.push(body); }
+};
 document.hasFocus = () => window.watching !== false;
 """
 
@@ -93,6 +99,8 @@ def test_a_finished_run_sounds_only_when_switched_on_and_nobody_watches(chat: St
     me.page.get_by_role("navigation", name="Activities").get_by_label("Sessions").click()
     me.asks("Second").sees("Two").finishes()
     me.page.wait_for_function("window.sounds === 2")
+    assert me.page.evaluate("window.notices") == ["First"]  # the title of its session
     me.page.evaluate("window.watching = true")
     me.asks("Third").sees("Three").finishes()
     assert me.page.evaluate("window.sounds") == 2
+    assert me.page.evaluate("window.notices") == ["First"]

@@ -137,6 +137,38 @@ def test_closing_a_tab_stops_nothing(chat: Start, models: Models):
     other.finishes().sees("w59")
 
 
+def test_a_new_session_beside_a_running_one_is_a_draft_and_takes_nothing_from_it(chat: Start, models: Models):
+    plan(models, {"text": words(60), "delay": 50})
+    me = chat().enters().asks("Work on").sees("w3")
+    me.asks("/session new")
+    expect(me.page.get_by_role("tab", name="Draft")).to_have_attribute("aria-selected", "true", timeout=PATIENCE)
+    expect(me.log_text("Work on")).to_have_count(0)
+    listed = me.page.evaluate(
+        "async folder => (await (await fetch(`/api/sessions/logs?projectId=${encodeURIComponent(folder)}`)).json())",
+        str(me.folder),
+    )
+    assert [row["title"] for row in listed["sessions"]] == ["Work on"]
+    me.page.get_by_role("tab", name="Work on").click()
+    me.sees("w59").finishes()
+    assert me.prose.count("w59") == 1
+
+
+def test_enter_within_a_composition_chooses_characters_and_sends_nothing(chat: Start, models: Models):
+    plan(models, {"text": "Good"})
+    me = chat().enters()
+    me.person.composer.fill("nihao")
+    for how in ({"isComposing": True}, {"keyCode": 229}):
+        event = {"key": "Enter", "code": "Enter", "bubbles": True, "cancelable": True} | how
+        taken = me.page.locator("#composer").evaluate(
+            "(field, how) => !field.dispatchEvent(new KeyboardEvent('keydown', how))", event
+        )
+        assert not taken, "the key belongs to the input method"
+    expect(me.person.composer).to_have_value("nihao")
+    me.person.composer.press("Enter")
+    me.sees("Good").finishes()
+    expect(me.page.locator(".chat-user")).to_have_count(1)
+
+
 def test_F1_F2_a_hostile_answer_runs_nothing_and_asks_no_other_host(chat: Start, models: Models):
     hostile = (
         "<script>window.hit = 1</script><img src=x onerror='window.hit=1'>\n\n"
@@ -182,6 +214,8 @@ def test_a_picture_goes_up_before_its_message_and_is_shown_at_once(chat: Start, 
         me.page.locator("input[type=file]").set_input_files(picture)
     uploaded = answered.value.json()
     assert (answered.value.status, uploaded["width"], uploaded["height"]) == (201, 1568, 392)
+    [stored] = (me.folder / ".halo").rglob("image_*")
+    assert Image.open(stored).format == "JPEG"
     expect(me.page.locator(".chat-attachment.uploading")).to_have_count(0)
     me.asks("What is this?").sees("I see").finishes()
     expect(me.message("What is this?").locator("img")).to_be_visible()

@@ -6,7 +6,9 @@ import zlib
 
 import orjson
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import OperationalError
+from django.http import HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
@@ -16,7 +18,7 @@ from halo_site import health
 from halo_site.api import api, describe, on_database_trouble, server_error
 from halo_site.faults import log_fault
 from halo_site.login_api import router
-from halo_site.middleware.compress import coding_for
+from halo_site.middleware.compress import coding_for, compress
 from tests.accounts import Browser, logged_in, owner, person
 
 pytestmark = pytest.mark.django_db
@@ -249,6 +251,26 @@ def test_large_answers_are_compressed_and_small_ones_are_not():
     deflated = browser.get("/api/openapi.json", headers={"accept-encoding": "br, deflate"})
     assert deflated["Content-Encoding"] == "deflate"
     assert zlib.decompress(deflated.content) == plain.content
+
+
+@pytest.mark.parametrize(
+    ("kind", "media_type"),
+    [
+        (HttpResponse, "text/event-stream"),
+        (StreamingHttpResponse, "text/event-stream"),
+        (StreamingHttpResponse, "application/json"),
+    ],
+)
+def test_18_what_comes_piece_by_piece_is_passed_on_as_it_is(kind, media_type):
+    answer = kind(iter([b"data: x\n\n"] * 1000), content_type=media_type)
+
+    async def stream(_request):
+        return answer
+
+    request = RequestFactory().get("/api/any", headers={"accept-encoding": "gzip"})
+    assert async_to_sync(compress(stream))(request) is answer
+    assert "Content-Encoding" not in answer
+    assert b"".join(answer) == b"data: x\n\n" * 1000
 
 
 @pytest.mark.parametrize(

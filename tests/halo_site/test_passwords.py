@@ -6,7 +6,9 @@ import hashlib
 import pytest
 from django.contrib.auth.hashers import check_password, identify_hasher
 
+from halo_site.lib.env import Env
 from halo_site.passwords import ImportedScryptHasher, weakness
+from halo_site.serve.first_start import first_admin
 from tests.accounts import Browser, owner
 
 SALT = base64.b64encode(b"sixteen bytes ok").decode()
@@ -46,6 +48,16 @@ def test_the_staff_site_can_show_an_imported_hash():
     assert DIGEST not in str(summary)
     hasher = ImportedScryptHasher()
     assert hasher.verify("x1", hasher.encode("x1", hasher.salt()))
+
+
+@pytest.mark.django_db
+def test_the_password_of_an_older_home_is_that_of_the_first_admin(settings, tmp_path):
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "config.yaml").write_text(f"server:\n  password: {{value: '{GOOD}', default: ''}}\n")
+    settings.HALO = Env.read({"HALO_HOME": str(tmp_path)})
+    assert first_admin() == "", "none is made up and printed"
+    assert Browser().post("/api/auth/login", {"password": "old secret 1"}).status_code == 200
+    assert Browser().post("/api/auth/login", {"password": "wrong"}).status_code == 401
 
 
 @pytest.mark.django_db
