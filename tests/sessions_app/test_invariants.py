@@ -1,4 +1,4 @@
-"""Invariants of spec sessions that no other file of this folder has: 15, 22, 23, 31, 32, 34."""
+"""Invariants of spec sessions that no other file of this folder has: 3, 15, 22, 23, 31, 32, 34."""
 
 import threading
 from pathlib import Path
@@ -56,6 +56,23 @@ def start_child(parent: int, message: str = "dig  deep\nhere") -> Session:
         max_depth=16,
     )
     return Session.objects.get(sid=sid)
+
+
+@pytest.mark.django_db
+def test_3_a_queue_that_is_full_for_agents_still_takes_people_and_interrupts(say: Say):
+    caller = say("other", sid="other").session_key
+    key = say("first").session_key
+    claimed(key)
+    say("a person's message does not count")
+
+    def send(**more: bool) -> bool:
+        return delegation.send(caller, key, "m", level=Access.FULL, cap=256, **more)
+
+    assert all(send() for _ in range(256))
+    with pytest.raises(delegation.QueueFull, match=r"session sid_one message queue is full \(256/256\)\."):
+        send()
+    assert say("I may").busy == "busy"
+    assert send(interrupt=True)
 
 
 @pytest.mark.django_db

@@ -80,6 +80,21 @@ async def test_11_a_stop_in_one_tab_does_not_touch_the_session_of_the_other(worl
     assert await in_db(Entry.objects.filter(session__sid="two", meta__code="stopped").count)() == 0
 
 
+async def test_11_a_stop_that_names_no_session_means_the_one_of_its_own_tab(world: World, agent_folder: None) -> None:
+    """Invariant 15 of ws-protocol, too. Both sessions are run by another process."""
+    tabs = []
+    for sid in ("one", "two"):
+        lease = {"lease_owner": "x", "lease_until": "2999-01-01T00:00Z", "activity": "turn"}
+        await in_db(world.turn)(await in_db(world.session)(sid, **lease), "running")
+        tabs.append(await world.socket())
+        await ask(tabs[-1], type="subscribe", projectId=world.path, sessionId=sid)
+    tabs[0].send_json({"type": "command:session", "message": "stop"})
+    assert (await skip_to(tabs[0], "chat:system", "error"))["sessionId"] == "one"
+    asked = dict(await in_db(list)(Session.objects.values_list("sid", "abort_requested")))
+    assert asked["one"]["tier"] == "stop"
+    assert asked["two"] is None
+
+
 async def test_14_a_skill_in_a_draft_makes_the_session_and_its_answer_arrives(world: World, engine: Engine) -> None:
     skill = Path(world.path, ".halo", "skills", "greet")
     skill.mkdir(parents=True)

@@ -330,6 +330,18 @@ async def test_26_delete_tells_every_viewer_and_leaves_an_audit_row(world: World
     assert (event.target, event.detail, event.address) == ("s", {"sessions": 2}, "127.0.0.1")
 
 
+async def test_20_a_deletion_is_told_to_a_viewer_before_the_list_changes(world: World) -> None:
+    await in_db(world.session)("s")
+    socket = await world.socket()
+    await ask(socket, type="subscribe", projectId=world.path, sessionId="s")
+    socket.send_json({"type": "session:delete", "projectId": world.path, "sessionId": "s"})
+    told = [await skip_to(socket, "session:deleted", "session:changed", "error") for _ in range(2)]
+    assert [(frame["type"], frame["sessionId"]) for frame in told] == [
+        ("session:deleted", "s"),
+        ("session:changed", "s"),
+    ]
+
+
 async def test_delete_says_what_is_missing(world: World) -> None:
     socket = await world.socket()
     assert (await ask(socket, type="session:delete"))["error"] == "session:delete requires sessionId"

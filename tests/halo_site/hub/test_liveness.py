@@ -95,6 +95,34 @@ async def test_10_a_chat_alone_restores_a_released_listener(world: World, agent_
     assert kinds == {"chat:ack", "state:snapshot"}
 
 
+async def test_5_a_draft_leaves_the_session_that_was_open_before_it_subscribed(world: World) -> None:
+    socket, session = await watching(world)
+    socket.send_json({"type": "subscribe", "projectId": world.path, "sessionId": "draft"})
+    assert (await socket.receive_json())["snapshot"]["sessionId"] == "draft"
+    deliver(world, session, system("goes on"))
+    assert (await asyncio.wait_for(socket.receive_json(), 60))["text"] == "goes on"
+
+
+async def test_9_a_connection_that_failed_and_then_closes_is_torn_down_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    socket, _ = await watching(world)
+    (connection,) = connections(world)
+    left: list[Connection] = []
+    leave = world.server.hub.leave
+
+    def count(connection: Connection) -> None:
+        left.append(connection)
+        leave(connection)
+
+    monkeypatch.setattr(world.server.hub, "leave", count)
+    world.server.call(connection.close, 1011)
+    assert await closed(socket) == 1011
+    world.server.call(connection.tear_down)
+    assert left == [connection]
+    assert not connection.subscriptions
+
+
 async def test_40_two_pings_without_an_answer_end_the_socket(world: World) -> None:
     socket, _ = await watching(world)
     world.server.call(world.server.hub.ping_all)

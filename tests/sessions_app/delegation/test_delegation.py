@@ -12,7 +12,7 @@ from agents_app.disabled import set_disabled
 from agents_app.tools.contract import ToolContext
 from agents_app.tools.run import run_tool
 from halo_site.lib.access_level import Access
-from sessions_app import actions
+from sessions_app import actions, exchanges
 from sessions_app.delegation import reports
 from sessions_app.delegation.tools import TOOLS
 from sessions_app.engine import recovery
@@ -189,6 +189,20 @@ async def test_11_a_child_never_exceeds_the_run_that_started_it(
     child = await in_db(lambda: Session.objects.get(parent__isnull=False))
     assert child.access_level == "readonly"
     assert await in_db(lambda: set(Turn.objects.values_list("access_level", flat=True))) == {"readonly"}
+
+
+async def test_11_without_a_team_an_agent_is_offered_no_session_tools(
+    team: Path, vendor: FakeModelServer, viewer: Viewer, say: Say, in_db: InDb
+):
+    await in_db(say, "with a team")
+    await root_completes(viewer, 1)
+    write_agent(team / "default", vendor, "fake", "[]")
+    await in_db(say, "without one", sid="sid_alone")
+    await root_completes(viewer, 2)
+    with_team, alone = ({tool["function"]["name"] for tool in request["body"]["tools"]} for request in vendor.requests)
+    assert set(BY_NAME) <= with_team
+    assert not set(BY_NAME) & alone
+    assert "shell_exec" in alone
 
 
 @pytest.fixture
@@ -383,6 +397,35 @@ async def test_a_debt_is_paid_once_and_found_again_after_a_crash(
     await root_completes(viewer, 3)  # the next scan pays
     assert await in_db(lambda: Entry.objects.filter(session=root, source_session=child).count()) == 2
     assert await in_db(reports.owing) == []
+
+
+async def test_17_exchanges_are_counted_without_the_childs_messages_and_take_their_calls_along(
+    tree: tuple[Session, Session], vendor: FakeModelServer, viewer: Viewer, say: Say, in_db: InDb
+):
+    root, _ = tree
+    report = await in_db(lambda: Entry.objects.get(session=root, kind="agent"))
+
+    def left() -> set[int]:
+        return set(Entry.objects.filter(session=root, deleted=None).values_list("turn__index", flat=True))
+
+    assert await in_db(left) == {0, 1}
+    assert await in_db(lambda: exchanges.delete_exchange(root.pk, user_ordinal=1)) == report.pk
+    assert await in_db(left) == {0}
+    await in_db(say, "what is left?")
+    await root_completes(viewer, 3)
+    messages = vendor.requests[-1]["body"]["messages"]
+    assert "Quick result" not in str(messages)
+    assert [message["role"] for message in messages if message.get("tool_calls") or message["role"] == "tool"] == [
+        "assistant",
+        "tool",
+    ]
+    await in_db(lambda: exchanges.delete_exchange(root.pk, user_ordinal=0))
+    assert await in_db(left) == {2}
+    await in_db(say, "and now?")
+    await root_completes(viewer, 4)
+    messages = vendor.requests[-1]["body"]["messages"]
+    assert not [message for message in messages if message.get("tool_calls") or message["role"] == "tool"]
+    assert "what is left?" in str(messages)
 
 
 async def test_an_archived_parent_gets_nothing(tree: tuple[Session, Session], in_db: InDb):

@@ -10,8 +10,10 @@ from django.contrib.auth.models import User
 
 from agents_app.providers import http
 from halo_site.lib import settings_write
+from halo_site.lib.access_level import Access
 from halo_site.lib.publish import signal
 from sessions_app import actions
+from sessions_app.delegation.actions import send
 from sessions_app.engine import engine as engine_module
 from sessions_app.engine import recovery, retry
 from sessions_app.engine.engine import Engine
@@ -155,6 +157,39 @@ async def test_1_two_messages_queued_during_a_turn_become_one_merged_turn(
     assert "second" in said
     assert "third" in said
     assert viewer.of("queue:changed")[-1]["items"] == ()
+
+
+async def test_1_messages_of_agents_and_of_a_person_are_merged_and_only_the_agents_are_named(
+    agent: None, vendor: FakeModelServer, viewer: Viewer, say: Say, in_db: InDb
+):
+    other = (await in_db(say, "hello", sid="sid_other")).session_key
+    await viewer.completes()
+    vendor.will(tokens=40, delay=10)
+    key = (await in_db(say, "first")).session_key
+    before = len(viewer.frames)
+    await viewer.until(lambda viewer: [frame for frame in viewer.of("chat:stream") if frame["sessionId"] == "sid_one"])
+    for text in ("Report one", "Report two"):
+        assert await in_db(lambda text=text: send(other, key, text, level=Access.FULL, cap=256))
+    await in_db(say, "And me")
+    await viewer.completes(3)
+    rounds = [frame["type"] for frame in viewer.frames[before:] if frame["type"] in ("chat:complete", "chat:followup")]
+    assert rounds == ["chat:complete", "chat:followup", "chat:complete"]
+    assert len(vendor.requests) == 3
+    content = vendor.requests[-1]["body"]["messages"][-1]["content"]
+    said = content if isinstance(content, str) else "\n\n".join(block["text"] for block in content)
+    prefix = "(from: session sid_other)\n"
+    assert said.startswith(f"{prefix}Report one\n\n{prefix}Report two\n\n")
+    assert said.endswith("\n\nAnd me")
+    assert said.count(prefix) == 2
+    kinds = Entry.objects.filter(session=key, kind__in=["user", "agent", "assistant"]).order_by("turn__index", "id")
+    assert await in_db(lambda: list(kinds.values_list("kind", "turn__index"))) == [
+        ("user", 0),
+        ("assistant", 0),
+        ("agent", 1),
+        ("agent", 1),
+        ("user", 1),
+        ("assistant", 1),
+    ]
 
 
 async def test_4_a_soft_interrupt_lets_the_running_tool_finish(

@@ -130,6 +130,17 @@ def test_21_an_interrupted_root_is_nudged_once(say: Say):
     assert Session.objects.get().deaths == 1
 
 
+def test_21_after_a_clean_end_there_is_nobody_to_nudge(say: Say):
+    key = say("hello").session_key
+    batch = claimed(key)
+    begin_call(batch.lease, batch, "t1", 0, "p", "m", None)
+    assert end_turn(batch.lease, batch, Ending(status="done", stop_reason="end_turn"), 1)
+    expire(key)  # long ago
+    assert recovery.recover_dead() == 0
+    assert queue_items(key) == []
+    assert (Turn.objects.get().status, Session.objects.get().deaths) == ("done", 0)
+
+
 def dies(key: int) -> None:
     """The session's run asks the model, and its process is gone."""
     batch = claimed(key)

@@ -331,3 +331,11 @@ def test_the_newest_goal_is_named_until_it_is_cleared(running: Session, workspac
     assert named() == "intake"
     type_("/goal clear")
     assert named() is None
+
+
+def test_25_while_the_feature_is_off_no_goal_is_named(
+    running: Session, workspace: Workspace, owner: User, settings: Any
+):
+    settings.HALO = replace(settings.HALO, goal_mode=False)
+    answer = logged_in(owner).get("/api/sessions/goal", {"projectId": workspace.path})
+    assert answer.json() == {"goal": None}
