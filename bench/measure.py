@@ -285,6 +285,7 @@ async def get_times(halo: Halo, path: str, times: int = 30) -> dict[str, Any]:
 
 SIZES = (10, 10_000, 50_000)  # entries
 TURNS_IN = SIZES[:2]  # the longest is only opened
+TURN_ROUNDS = 100
 
 
 async def history(halo: Halo, *, sizes: tuple[int, ...] = SIZES, sessions: int = 10_000) -> dict[str, Any]:
@@ -313,7 +314,8 @@ async def history(halo: Halo, *, sizes: tuple[int, ...] = SIZES, sessions: int =
                 opened.append(await chat.open() * 1000)
                 chat.close()
             out["open_socket_ms"][str(size)] = summary(opened)
-        # Alternating, so that a busy machine hits both alike.
+        # Alternating, and each as often the first as the second, so that a busy machine and what the turn
+        # before left to do hit both alike.
         chats = []
         for size, sid in zip(sizes, sids, strict=True):
             if size in TURNS_IN:
@@ -322,8 +324,8 @@ async def history(halo: Halo, *, sizes: tuple[int, ...] = SIZES, sessions: int =
                 await chat.turn(WARM)
                 chats.append(chat)
         took: list[list[float]] = [[] for _ in chats]
-        for _ in range(30):
-            for at, chat in enumerate(chats):
+        for round_ in range(TURN_ROUNDS):
+            for at, chat in sorted(enumerate(chats), reverse=bool(round_ % 2)):
                 turn = await chat.turn(QUICK)
                 if turn.first is not None and not turn.error:
                     took[at].append(turn.first)
