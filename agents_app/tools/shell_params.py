@@ -2,10 +2,9 @@
 
 import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, quote_plus
 
 from halo_site.lib import settings_store
 
@@ -64,39 +63,57 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Every spelling of a secret that a command may print, longest first: as it is, URL-encoded, base64, hex."""
-    found: set[str] = set()
+def _forms(secrets: Iterable[str]) -> list[tuple[int, str]]:
+    """Every spelling of a secret that a command may print, longest first: most characters of it, regular expression."""
+    found: set[tuple[int, str]] = set()
     for secret in secrets:
         for text in {secret, secret.strip()}:
             if len(text) < SHORTEST:
                 continue
             data = text.encode("utf-8", "surrogatepass")
-            found |= {text, quote(text, safe=""), quote(text), quote_plus(text), data.hex(), data.hex().upper()}
-            found |= _base64(data)
-    return tuple(sorted(found, key=lambda text: (-len(text), text)))
+            found |= {_as_it_is_or_percent(text), _hex(data), *_base64(data)}
+    return sorted(found, key=lambda form: (-form[0], form[1]))
 
 
-def _base64(data: bytes) -> set[str]:
+def _as_it_is_or_percent(text: str) -> tuple[int, str]:
+    """Character by character, because encoders differ in what they leave alone, and in the case of their digits."""
+    most, parts = 0, []
+    for char in text:
+        percent = "".join(f"%{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
+        most += len(percent)
+        parts.append(f"(?:(?i:{percent})|{re.escape(char)}{'|[+]' if char == ' ' else ''})")
+    return most, "".join(parts)
+
+
+def _hex(data: bytes) -> tuple[int, str]:
+    most, pattern = _in_lines(data.hex())
+    return most, f"(?i:{pattern})"
+
+
+def _base64(data: bytes) -> Iterator[tuple[int, str]]:
     """The parts of a base64 text that do not depend on what stands before and after, for each of three places."""
-    found: set[str] = set()
     for shift in range(3):
         whole = base64.b64encode(bytes(shift) + data).decode().rstrip("=")
         start = (0, 2, 3)[shift]
         end = len(whole) - (1 if (shift + len(data)) % 3 else 0)
         core = whole[start:end]
         if len(core) >= 6:
-            found |= {core, core.replace("+", "-").replace("/", "_")}
-    return found
+            yield _in_lines(core)
+
+
+def _in_lines(text: str) -> tuple[int, str]:
+    """A spelling that programs break into lines, wherever one ends. Both alphabets of base64 are meant."""
+    either = {"+": "[+-]", "/": "[/_]"}
+    return 2 * len(text) - 1, r"\n?".join(either.get(char, char) for char in text)
 
 
 class Masker:
     """Hides secrets in a text that comes in pieces: what may be the beginning of one is held back."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._forms = forms(secrets)
-        self._keep = max(map(len, self._forms), default=1) - 1
-        self._pattern = re.compile("|".join(map(re.escape, self._forms))) if self._forms else None
+        forms = _forms(secrets)
+        self._keep = forms[0][0] - 1 if forms else 0
+        self._pattern = re.compile("|".join(pattern for _, pattern in forms)) if forms else None
         self._held = ""
 
     def whole(self, text: str) -> str:

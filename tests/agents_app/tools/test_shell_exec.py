@@ -1,6 +1,7 @@
 """shell_exec: groups, limits, and an end that always comes (spec tools 3.9, 6; SECURITY-BAR S8)."""
 
 import asyncio
+import base64
 import os
 import signal
 import time
@@ -255,6 +256,26 @@ async def test_L1_secret_values_are_masked_in_every_spelling(call, context):
         for spelling in ("t0k", "998877", "dDBrL2Vu", "74306b2f", "MGsvZW4"):
             assert spelling not in text
         assert "abc" in text
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize("program", ["base64", "base64 -w 20", "od -An -v -tx1 | tr -d ' '"])
+async def test_L1_a_long_secret_is_masked_in_an_output_of_many_lines(call, monkeypatch, program):
+    secret = "".join(chr(33 + n * 7 % 90) for n in range(150)).replace("'", "x")
+    monkeypatch.setenv("SHOP_TOKEN", secret)
+    command = f"printf '%s!' 'for me:{{{{default.params.token}}}}' | {program}"
+    shown = (await call("shell_exec", command=command)).text.replace("\n", "")
+    whole = f"for me:{secret}!".encode()
+    spelled = whole.hex() if program.startswith("od") else base64.b64encode(whole).decode()
+    assert [piece for at in range(len(spelled) - 20) if (piece := spelled[at : at + 20]) in shown] == []
+    assert "***" in shown
+
+
+@pytest.mark.parametrize(
+    "spelling", ["pa!s%2Fw%20rd%C3%BC", "pa!s%2fw+rd%c3%bc", "pa%21s/w%20rdü", "pa!s/w rdü", "%70%61%21s/w%20rd%C3%BC"]
+)
+def test_L1_a_secret_in_an_address_is_masked_whichever_program_wrote_it(spelling):
+    assert Masker(["pa!s/w rdü"]).whole(f"?key={spelling}&x=1") == "?key=***&x=1"
 
 
 @pytest.mark.usefixtures("stored")
