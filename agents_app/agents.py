@@ -16,6 +16,7 @@ from django.conf import settings
 
 from halo_site.lib.errors import BadRequest, HaloError, NotFound
 from halo_site.lib.remembered import looking_at
+from halo_site.lib.yaml_files import MAX_BYTES
 
 from . import tools
 from .agent_yaml import AgentYaml, parse
@@ -56,6 +57,7 @@ class Agent:
     config_marks: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     error: str = ""  # the file on disk is broken; this is the last version that was not
+    persona_cut: bool = False  # AGENT.md is longer
 
     @property
     def name(self) -> str:
@@ -179,13 +181,14 @@ def read_agent(workspace: Path | None, agent_id: str, scope: Scope, folder: Path
     inside = folder.relative_to(base)
     trusted = scope == "global"
     file = folder / "agent.yaml"
-    found = read_text(base, str(inside / "agent.yaml"), trusted=trusted)
+    found = read_text(base, str(inside / "agent.yaml"), trusted=trusted, limit=MAX_BYTES)
     if found is None:
         raise AgentBroken(agent_id, file, "agent.yaml is missing; it names the model and the tools")
     parsed, error = _parsed_of(agent_id, file, found)
     persona = read_text(base, str(inside / "AGENT.md"), trusted=trusted)
     text = persona.text.strip() if persona else ""
-    return Agent(agent_id, scope, folder, parsed.config, text, parsed.marks, parsed.warnings, error)
+    cut = persona is not None and persona.cut
+    return Agent(agent_id, scope, folder, parsed.config, text, parsed.marks, parsed.warnings, error, cut)
 
 
 def _parsed_of(agent_id: str, file: Path, found: Text) -> tuple[_Parsed, str]:

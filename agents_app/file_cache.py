@@ -17,13 +17,12 @@ from workspaces_app.jail import Jail, Version, as_halo_error
 from workspaces_app.sandbox.ledger import is_planted, records
 
 LIMIT = 64 * 1024  # bytes of one file that is put into a prompt
-READ_LIMIT = 1024 * 1024  # larger ones are not even read
 KEPT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """`version` tells whether the file changed; `cut` = it was longer than LIMIT."""
+    """`version` tells whether the file changed; `cut` = it was longer than the limit."""
 
     path: str
     text: str
@@ -35,25 +34,26 @@ _lock = threading.Lock()
 _kept: OrderedDict[str, Text] = OrderedDict()
 
 
-def read_text(base: Path, relative: str, *, trusted: bool) -> Text | None:
+def read_text(base: Path, relative: str, *, trusted: bool, limit: int = LIMIT) -> Text | None:
     """The text of a file below `base`, None when there is none (or it leads out of an untrusted base).
 
     trusted: the home's own files, where people may use links. Others count as absent while a command without full
-    access runs that made them. Text beyond LIMIT is cut, with a visible note.
+    access runs that made them. limit: bytes of it, the same at every call for a file; text beyond is cut, with a
+    visible note. YAML gets the limit of its reader, which refuses what is longer: half of it would say something else.
     Raises HaloError when it is there but cannot be read.
     """
     if trusted:
-        return _read_text(base, relative, trusted=True)
+        return _read_text(base, relative, limit, trusted=True)
     running = records()
     if running:
         do_not_keep()
-    found = _read_text(base, relative, trusted=False)
+    found = _read_text(base, relative, limit, trusted=False)
     if found is None or is_planted(base / relative, found.version.inode, running):
         return None
     return found
 
 
-def _read_text(base: Path, relative: str, *, trusted: bool) -> Text | None:
+def _read_text(base: Path, relative: str, limit: int, *, trusted: bool) -> Text | None:
     path = f"{base}/{relative}"
     looking_at(path)
     files = None if trusted else Jail(base, confined=True)
@@ -72,11 +72,14 @@ def _read_text(base: Path, relative: str, *, trusted: bool) -> Text | None:
         if known is not None and known.version == found:
             _kept.move_to_end(path)
             return known
-    data, version = (files or Jail(base)).read(relative, limit=READ_LIMIT)
-    text = decode(data[:LIMIT])
-    if len(data) > LIMIT:
-        text += f"\n\n[{relative} is cut here: {len(data)} bytes, only the first {LIMIT} are used]"
-    fresh = Text(path, text, version, len(data) > LIMIT)
+    with os.fdopen((files or Jail(base)).open_file(relative), "rb") as file:
+        version = Version.of(os.fstat(file.fileno()))
+        data = file.read(limit + 1)
+    is_cut = len(data) > limit
+    text = decode(data[:limit])
+    if is_cut:
+        text += f"\n\n[{relative} is cut here: {max(version.size, len(data))} bytes, only the first {limit} are used]"
+    fresh = Text(path, text, version, is_cut)
     with _lock:
         _kept[path] = fresh
         while len(_kept) > KEPT:

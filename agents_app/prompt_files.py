@@ -210,7 +210,8 @@ def prompt_material(
         skills=skills,
         tools=tuple(tools),
     )
-    own = {str(agent.folder / "AGENT.md"): Size(len(agent.persona.encode("utf-8", "replace")))} if agent.persona else {}
+    persona = Size(len(agent.persona.encode("utf-8", "replace")), agent.persona_cut)
+    own = {str(agent.folder / "AGENT.md"): persona} if agent.persona else {}
     params = settings_store.params_of(agent.id, workspace)
     return PromptMaterial(agent, parts, params, values, (*own, *reader.sources), own | reader.sizes)
 

@@ -12,7 +12,7 @@ from halo_site.lib import settings_store
 from halo_site.lib.errors import HaloError
 from halo_site.lib.general_settings import GENERAL_SECTION
 from halo_site.lib.settings_schema import Field, Section, field_from
-from halo_site.lib.yaml_files import load_mapping
+from halo_site.lib.yaml_files import MAX_BYTES, load_mapping
 
 from .file_cache import read_text
 from .item_id import is_item_id
@@ -92,7 +92,7 @@ def _folders(folder: Path) -> list[str]:
 def _from_file(base: Path, relative: str, owner: str, group: Any, *, trusted: bool) -> Section:
     document: Mapping[str, Any] = {}
     try:
-        found = read_text(base, relative, trusted=trusted)
+        found = read_text(base, relative, trusted=trusted, limit=MAX_BYTES)
         document = load_mapping(found.text) if found else {}
     except HaloError as error:
         log.warning("settings of %s are left out: %s", owner, error)

@@ -11,7 +11,7 @@ from django.conf import settings
 from agents_app.commands import EVERYWHERE
 from agents_app.file_cache import Text, read_text
 from halo_site.lib.errors import HaloError
-from halo_site.lib.yaml_files import load_mapping
+from halo_site.lib.yaml_files import MAX_BYTES, load_mapping
 
 log = logging.getLogger("halo.commands")
 FILE = "aliases.yaml"
@@ -56,7 +56,7 @@ def current() -> Aliases:
     """The file as it is now; a missing one means none, a broken one means none and a warning in the log."""
     global _last
     try:
-        found = read_text(Path(settings.HALO.global_dir), FILE, trusted=True)
+        found = read_text(Path(settings.HALO.global_dir), FILE, trusted=True, limit=MAX_BYTES)
         if found is None:
             return NONE
         if _last is None or _last[0] is not found:

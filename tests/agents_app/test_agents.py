@@ -125,6 +125,15 @@ def test_unknown_and_unsafe_ids_are_not_found(shared, workspace, agent_id):
         load_agent(workspace, agent_id)
 
 
+def test_a_long_agent_yaml_counts_as_a_whole_or_not_at_all(shared, workspace):
+    long = "system_prompt: |\n" + "  Be careful with every file.\n" * 4_000
+    make(shared, "a", long + MODEL + "tools: [grep]\n")
+    assert load_agent(workspace, "a").config.tools == ("grep",)
+    make(shared, "b", long + MODEL + "# and so on\n" * 20_000)
+    with pytest.raises(AgentBroken, match="larger than 256 KiB"):
+        load_agent(workspace, "b")
+
+
 def test_a_model_that_is_not_complete_names_what_is_missing(shared, workspace):
     make(shared, "a", "model: {provider: openai}\n")
     with pytest.raises(AgentBroken, match=r"model\.id, model\.endpoint missing"):

@@ -295,6 +295,24 @@ def test_a_long_file_is_cut_with_a_visible_note(agent, workspace):
     assert text.count("x" * 65_536) == 1
 
 
+def test_a_file_of_many_megabytes_is_cut_too(agent, workspace):
+    write(workspace, ".halo/INDEX.md", "x" * 3_000_000)
+    text = built(agent, workspace).text
+    assert "INDEX.md is cut here: 3000000 bytes" in text
+    assert text.count("x" * 65_536) == 1
+
+
+def test_of_each_file_is_told_what_it_adds_and_whether_it_was_cut(agent, home, workspace):
+    persona, index = home / "global/agents/a/AGENT.md", workspace / ".halo/INDEX.md"
+    persona.write_text("y" * 70_000)
+    write(workspace, ".halo/INDEX.md", "map")
+    sizes = built(load_agent(workspace, "a"), workspace).sizes
+    assert sizes[str(index)] == (3, False)
+    assert sizes[str(persona)].cut
+    persona.write_text("short")
+    assert built(load_agent(workspace, "a"), workspace).sizes[str(persona)] == (5, False)
+
+
 def test_sources_name_the_files_that_were_read(agent, workspace):
     write(workspace, ".halo/INDEX.md", "map")
     assert str(workspace / ".halo/INDEX.md") in built(agent, workspace).sources

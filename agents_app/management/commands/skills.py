@@ -14,6 +14,7 @@ from agents_app.skill_tests.cases import FILE, Case, CasesError, parse
 from agents_app.skill_tests.play import Played, play
 from agents_app.skills import Skill, find_skill
 from halo_site.lib.errors import HaloError
+from halo_site.lib.yaml_files import MAX_BYTES
 
 
 class Command(BaseCommand):
@@ -59,7 +60,8 @@ class Command(BaseCommand):
 def _cases(skill: Skill, workspace: Path) -> tuple[Case, ...]:
     """Raises CasesError."""
     base = workspace if skill.scope == "workspace" else skill.folder.parent
-    found = read_text(base, f"{skill.folder.relative_to(base)}/{FILE}", trusted=skill.scope == "global")
+    file = f"{skill.folder.relative_to(base)}/{FILE}"
+    found = read_text(base, file, trusted=skill.scope == "global", limit=MAX_BYTES)
     if found is None:
         raise CasesError(f"{skill.folder / FILE} is not there: write the cases to try into it")
     try:
