@@ -3,6 +3,8 @@
 from datetime import datetime
 from pathlib import Path
 
+from django.conf import settings
+
 from agents_app.agents import load_agent
 from agents_app.disabled import disabled_in
 from agents_app.outfit import material
@@ -155,7 +157,13 @@ def context_(context: Context, rest: str) -> Result:
         model = resolve_model(agent.model, secrets={}, context_tokens=agent.config.context.max_tokens)
         level = lowest(context.level, Access.stored(session.access_level))
         worn = material(
-            agent, context.folder, level=level, is_root=True, vision=model.vision, disabled=disabled
+            agent,
+            context.folder,
+            level=level,
+            is_root=True,
+            vision=model.vision,
+            disabled=disabled,
+            working_dir=session.working_dir or "",
         ).outfit()
     except (HaloError, ProviderError) as error:
         return Result(text=context.say("context.not_loaded", error=error))
@@ -171,18 +179,21 @@ def context_(context: Context, rest: str) -> Result:
         ("messages", str(Entry.objects.filter(session=session, deleted=None).exclude(kind="notice").count())),
         ("tools", ", ".join(worn.tools) or none),
         ("skills", ", ".join(skill.id for skill in worn.skills) or none),
-        ("files", ", ".join(_source(context, worn.prompt, source) for source in worn.prompt.sources) or none),
     ]
-    return Result(text="\n".join(grid((context.say(f"context.{key}"), value) for key, value in rows)))
+    first, *others = [_source(context, worn.prompt, source) for source in worn.prompt.sources] or [none]
+    heads = [*((context.say(f"context.{key}"), value) for key, value in rows), (context.say("context.files"), first)]
+    return Result(text="\n".join(grid([*heads, *(("", other) for other in others)])))
 
 
 def _source(context: Context, prompt: BuiltPrompt, source: str) -> str:
-    """A file of the prompt with what it adds to every request."""
+    """A file of the prompt, from the workspace or from the home, with what it adds to every request."""
+    bases = (context.folder, Path(settings.HALO.global_dir))
+    name = next((str(Path(source).relative_to(base)) for base in bases if Path(source).is_relative_to(base)), source)
     size = prompt.sizes.get(source)
     if size is None:
-        return Path(source).name
+        return name
     cut = f", {context.say('context.cut')}" if size.cut else ""
-    return f"{Path(source).name} ({size.bytes / 1024:.1f} KiB{cut})"
+    return f"{name} ({size.bytes / 1024:.1f} KiB{cut})"
 
 
 def _thinking(model: ModelConfig) -> str:

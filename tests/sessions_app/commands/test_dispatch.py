@@ -429,14 +429,23 @@ def test_context_says_what_each_file_adds_and_which_is_cut(
     type_: Type, conversation: Conversation, workspace: Workspace, agent_folder: Path
 ):
     conversation("one")
-    Path(workspace.path, ".halo").mkdir(exist_ok=True)
+    (agent_folder / "AGENT.md").write_text("y" * 70_000)
+    for folder in (".halo", "deep/.halo"):
+        Path(workspace.path, folder).mkdir(parents=True, exist_ok=True)
     Path(workspace.path, ".halo", "INDEX.md").write_text("index\n" * 20_000)
     Path(workspace.path, ".halo", "INSTRUCTIONS.md").write_text("x" * 2048)
+    Path(workspace.path, "deep/.halo/INSTRUCTIONS.md").write_text("z" * 1024)
+    Session.objects.update(working_dir="deep")
     context = type_("/session context", active="one")
     assert context is not None
-    files = next(line for line in context.text.splitlines() if line.split()[0] == "Files")
-    assert "INSTRUCTIONS.md (2.0 KiB)" in files
-    assert re.search(r"INDEX\.md \(6\d\.\d KiB, cut\)", files)
+    lines = context.text.splitlines()
+    files = lines[[line.split()[0] for line in lines].index("Files") :]
+    assert re.fullmatch(r"Files +agents/default/AGENT\.md \(6\d\.\d KiB, cut\)", files[0].strip())
+    told = [line.strip() for line in files]
+    assert ".halo/INSTRUCTIONS.md (2.0 KiB)" in told
+    assert "deep/.halo/INSTRUCTIONS.md (1.0 KiB)" in told
+    assert any(re.fullmatch(r"\.halo/INDEX\.md \(6\d\.\d KiB, cut\)", line) for line in told)
+    assert "prompt/all (built-in fallback)" in told
 
 
 def test_a_folder_that_is_not_yours_is_not_there(type_: Type, workspace: Workspace, tmp_path: Path):
