@@ -1,5 +1,6 @@
 """Looking at and changing agents from the app."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from django.http import HttpRequest
 from halo_site.lib.errors import BadRequest, NotFound, TooLarge
 from halo_site.lib.text import clean
 from halo_site.lib.yaml_edit import dump
-from halo_site.lib.yaml_files import MAX_BYTES, YamlError
+from halo_site.lib.yaml_files import MAX_BYTES, YamlError, load_with_lines
 from workspaces_app.access import Caller
 
 from . import tools
@@ -53,32 +54,36 @@ def check_yaml(text: str, workspace: Path | None = None) -> tuple[AgentYaml, lis
         config, warnings = parse(clean(text))
     except YamlError as error:
         raise BadRequest(f"Invalid YAML: {error}", line=error.line) from error
-    return config, [*warnings, *_what_is_missing(config, workspace)]
+    _, lines = load_with_lines(clean(text))
+    missing = [(lines.near(path), said) for path, said in _what_is_missing(config, workspace)]
+    return config, [*warnings, *(f"line {line}: {said}" if line else said for line, said in missing)]
 
 
-def _what_is_missing(config: AgentYaml, workspace: Path | None) -> list[str]:
-    """Things that are allowed to be wrong for now: the agent is saved, and says that it cannot run."""
-    found = [f"{name} missing: the agent cannot run" for name in config.model.missing]
-    provider = registry().providers.get(config.model.provider)
-    if config.model.provider and provider is None:
-        found.append(f'model.provider: there is no provider "{config.model.provider}"')
-    if provider is not None and config.model.id and provider.models and provider.model(config.model.id) is None:
-        found.append(f'model.id: {provider.id} does not list "{config.model.id}"; it is sent as it stands')
-    found += [
-        f'model.fallback: there is no provider "{named.provider}"; it is passed over'
-        for named in config.model.fallback
-        if named.provider not in registry().providers
-    ]
-    found += [
-        f'tools: there is no tool "{name}"; it is ignored'
-        for name in config.tools
-        if name not in tools.TOOLS and name not in tools.ACCEPTED_NAMES and name not in tools.GIVEN
-    ]
+def _what_is_missing(config: AgentYaml, workspace: Path | None) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Things that are allowed to be wrong for now, each with where it stands: the agent is saved all the same."""
+    model = config.model
+    for name in model.missing:
+        yield ("model",), f"{name} missing: the agent cannot run"
+    provider = registry().providers.get(model.provider)
+    if model.provider and provider is None:
+        yield ("model", "provider"), f'model.provider: there is no provider "{model.provider}"'
+    if provider is not None and model.id and provider.models and provider.model(model.id) is None:
+        yield ("model", "id"), f'model.id: {provider.id} does not list "{model.id}"; it is sent as it stands'
+    for place, other in enumerate(model.fallback):
+        if other.provider not in registry().providers:
+            said = f'model.fallback: there is no provider "{other.provider}"; it is passed over'
+            yield ("model", "fallback", str(place), "provider"), said
+    known = {*tools.TOOLS, *tools.ACCEPTED_NAMES, *tools.GIVEN}
     skills = {skill.id for skill in list_skills(workspace)}
-    found += [f'skills: there is no skill "{name}" here' for name in config.skills if name not in skills]
     agents = {entry.id for entry in list_agents(workspace)}
-    found += [f'team: there is no agent "{name}" here' for name in config.team if name not in agents]
-    return found
+    for key, names, there, said in (
+        ("tools", config.tools, known, 'tools: there is no tool "{}"; it is ignored'),
+        ("skills", config.skills, skills, 'skills: there is no skill "{}" here'),
+        ("team", config.team, agents, 'team: there is no agent "{}" here'),
+    ):
+        for place, name in enumerate(names):
+            if name not in there:
+                yield (key, str(place)), said.format(name)
 
 
 def write_yaml(caller: Caller, place: Place, text: str, request: HttpRequest) -> tuple[Listed, list[str]]:

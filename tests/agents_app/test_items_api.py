@@ -170,9 +170,12 @@ def test_markdown_files_come_with_their_path(admin, space, workspace, home):
 
 def test_a_saved_agent_warns_of_skills_and_members_that_are_not_there(admin, home):
     skill(home / "global", "notes")
-    text = MODEL + "skills: [notes, ghost]\nteam: [executor, nobody]\n"
+    text = MODEL + "skills: [notes, ghost]\nteam:\n  - executor\n  - nobody\n"
     warnings = admin.put("/api/agent-configs/default/yaml", {"yaml": text}).json()["warnings"]
-    assert warnings == ['skills: there is no skill "ghost" here', 'team: there is no agent "nobody" here']
+    assert warnings == [
+        'line 2: skills: there is no skill "ghost" here',
+        'line 5: team: there is no agent "nobody" here',
+    ]
 
 
 # -- skills --------------------------------------------------------------------------------------------------------
