@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from agents_app.commands import BUILT_IN, Command
-from agents_app.disabled import disabled_in
+from agents_app.disabled import disabled_in, set_disabled
 from halo_site.lib.access_level import Access
 from sessions_app.commands import dispatch, evo
 from sessions_app.commands.context import Context
@@ -170,6 +170,16 @@ def test_6_a_disabled_skill_is_nowhere(
     listed = type_("/agent", active="one")
     assert listed is not None
     assert [line.split()[1] for line in listed.text.splitlines()[1:]] == ["list", "switch", "desc", "delete"]
+
+
+def test_a_skill_that_is_off_in_the_scope_that_does_not_serve_it_runs(
+    type_: Type, conversation: Conversation, skills: Path, workspace: Workspace
+):
+    conversation("one")
+    set_disabled(workspace, "skill", "notes", "global", off=True)
+    done = type_("/notes draft", active="one")
+    assert done is not None
+    assert done.started_turn
 
 
 def test_7_a_command_without_code_stops_the_start():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,26 @@ async def test_11_without_a_team_an_agent_is_offered_no_session_tools(
     assert set(BY_NAME) <= with_team
     assert not set(BY_NAME) & alone
     assert "shell_exec" in alone
+
+
+async def test_the_roster_is_that_of_the_turn(
+    team: Path, vendor: FakeModelServer, viewer: Viewer, say: Say, workspace: Workspace, in_db: InDb
+):
+    """Of one session: a member that was switched off, and a team that was edited, are told with the next turn."""
+
+    async def members(turn: int) -> list[str]:
+        await in_db(say, "who is there?")
+        await root_completes(viewer, turn)
+        prompt = str(vendor.requests[-1]["body"]["messages"][0]["content"])
+        return re.findall(r"^- `(\w+)` — ", prompt, re.MULTILINE)
+
+    assert await members(1) == ["default", "quick", "slow"]
+    await in_db(set_disabled, workspace, "agent", "slow", "global", off=True)
+    assert await members(2) == ["default", "quick"]
+    write_agent(team / "default", vendor, "fake", "[slow, quick]")
+    assert await members(3) == ["quick"]
+    await in_db(set_disabled, workspace, "agent", "slow", "global", off=False)
+    assert await members(4) == ["quick", "slow"]
 
 
 @pytest.fixture

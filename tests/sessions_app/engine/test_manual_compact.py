@@ -1,5 +1,6 @@
 """`/session compact` (spec sessions 10.7; invariants 12 and 29; ws-protocol, Errors)."""
 
+from pathlib import Path
 from typing import Any
 
 from django.utils import timezone
@@ -59,6 +60,22 @@ async def test_older_messages_are_summarised_and_everybody_sees_it(
     sent = texts(vendor.requests[-1])
     assert "We agreed on blue." in sent
     assert "Question 0" not in sent
+
+
+async def test_a_change_of_the_agent_is_told_after_a_summary_too(
+    one_family: None, vendor: FakeModelServer, viewer: Viewer, say: Say, in_db: InDb, agent_folder: Path
+):
+    """The summary is the first to be made by the changed agent; the turn after it does not pass that over."""
+    key = await talked(vendor, viewer, say, in_db)
+    (agent_folder / "AGENT.md").write_text("You are careful.")
+    vendor.will(text="We agreed on blue.")
+    await in_db(manual_compact.request, key)
+    await viewer.completes(5)
+    vendor.will(text="Blue it is.")
+    await in_db(say, "Which colour?")
+    await viewer.completes(6)
+    told = [frame["text"] for frame in viewer.of("chat:system") if frame.get("code") == "config"]
+    assert told == ["Default was changed since the last turn (AGENT.md). This turn works with the new version."]
 
 
 async def test_evolution_hears_of_a_summary_made_by_hand_right_away(
