@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.tools import ALWAYS, GIVEN, RELAY, TOOLS, add_tool, tools_for
+from agents_app.tools import ALWAYS, GIVEN, RELAY, TEAM, TOOLS, add_tool, tools_for
 from agents_app.tools.contract import ERROR, WARN, Tool, ToolParams
 from agents_app.tools.cut import model_copy, ui_copy
 from agents_app.tools.run import run_tool
@@ -33,6 +33,11 @@ def test_the_order_never_depends_on_the_agent():
 
 def test_unknown_and_retired_names_are_ignored():
     assert names("draft", "nonsense", "grep") == ["grep"]
+
+
+def test_2_listing_a_tool_for_sessions_gives_none_of_them():
+    assert "start_session" in TEAM
+    assert names("start_session", "grep") == ["grep"]
 
 
 @pytest.mark.parametrize("level", list(Access))

@@ -10,14 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from asgiref.sync import sync_to_async
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents_app.disabled import set_disabled
 from agents_app.tools import TOOLS
 from agents_app.tools.contract import ERROR, WARN
 from agents_app.tools.run import run_tool
+from agents_app.tools.shell_exec import _filled
 from agents_app.tools.shell_params import Masker
 from halo_site.lib.access_level import Access
+from tests.agents_app.test_skills import skill
+from workspaces_app.models import Workspace
 from workspaces_app.sandbox import Status, probe
 
 
@@ -242,6 +247,25 @@ async def test_own_parameters_are_filled_in_and_others_stay(call):
         assert (await call("shell_exec", command=f"echo '{text}'")).text == text
 
 
+@pytest.mark.django_db(transaction=True)
+async def test_17_parameters_of_a_skill_are_filled_in_for_agents_that_may_use_it(call, context, home, workspace):
+    skill(home / "global", "notes")
+    skill(home / "global", "strong", more="requiresAccess: full\n")
+    (home / "secrets" / "settings.yaml").write_text("notes: {params: {k: n1}}\nstrong: {params: {k: s1}}\n")
+    command = "echo '{{notes.params.k}} {{strong.params.k}}'"
+
+    async def said(*skills: str) -> str:
+        return (await call("shell_exec", ctx=context(skills=skills), command=command)).text
+
+    assert await said("notes", "strong") == "n1 s1"
+    assert await said("notes") == "n1 {{strong.params.k}}"
+    weaker = await _filled(command, context(Access.WORKSPACE, skills=("notes", "strong")))
+    assert weaker.command == "echo 'n1 {{strong.params.k}}'"
+    row = await sync_to_async(Workspace.objects.create)(path=str(workspace), name="w")
+    await sync_to_async(set_disabled)(row, "skill", "notes", "global", off=True)
+    assert await said("notes", "strong") == "{{notes.params.k}} s1"
+
+
 @pytest.mark.usefixtures("stored")
 async def test_L1_secret_values_are_masked_in_every_spelling(call, context):
     seen: list[str] = []
@@ -280,8 +304,6 @@ def test_L1_a_secret_in_an_address_is_masked_whichever_program_wrote_it(spelling
 
 @pytest.mark.usefixtures("stored")
 async def test_readonly_sessions_get_no_parameters(monkeypatch, context):
-    from agents_app.tools.shell_exec import _filled
-
     assert (await _filled("{{default.params.size}}", context(Access.READONLY))).command == "{{default.params.size}}"
     assert (await _filled("{{default.params.size}}", context(Access.WORKSPACE))).command == "5"
 
