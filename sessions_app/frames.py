@@ -1,13 +1,17 @@
 """The socket frames of sessions (spec ws-protocol): what each holds, and a thin handler that calls one action."""
 
+import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 from uuid import uuid4
 
+from django.db import transaction
 from pydantic import Field
 
 from halo_site.lib.access_level import Access
 from halo_site.lib.crashpoint import crashpoint
+from halo_site.lib.db import in_transaction
 from halo_site.lib.errors import BadRequest, Conflict, NotFound
 from halo_site.lib.events import as_frame
 from halo_site.lib.ids import LONGEST_SID, is_safe_id
@@ -260,10 +264,18 @@ async def on_delete(socket: Socket, frame: Named) -> None:
     if frame.projectId is None and socket.bound is None:
         raise BadRequest("No workspace context for delete")
     sid = frame.sessionId
+    loop = asyncio.get_running_loop()
 
+    def tell() -> None:
+        socket.unwatch(sid)  # so that the news of the deletion does not say it again
+        socket.send(as_frame(SessionDeleted(session_id=sid)))
+
+    @in_transaction
     def unit() -> None:
         bound = bound_for(socket.caller, frame.projectId, socket.bound, Access.WORKSPACE)
         session = known_session(bound, sid)
+        # Asked for before the news of the deletion: whoever deletes hears of it before the list changes, as viewers do.
+        transaction.on_commit(partial(loop.call_soon_threadsafe, tell), robust=True)
         count = actions.delete(session.pk, user_id=socket.caller.user_id)
         audit(
             "session.delete",
@@ -274,10 +286,7 @@ async def on_delete(socket: Socket, frame: Named) -> None:
             detail={"sessions": count},
         )
 
-    watching = socket.watches(sid)
     await socket.unit(unit)
-    if socket.unwatch(sid) or not watching:  # else the news of the deletion was here first
-        socket.send(as_frame(SessionDeleted(session_id=sid)))
 
 
 async def on_exchange_delete(socket: Socket, frame: ExchangeDelete) -> None:

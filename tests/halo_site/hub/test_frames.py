@@ -330,12 +330,29 @@ async def test_26_delete_tells_every_viewer_and_leaves_an_audit_row(world: World
     assert (event.target, event.detail, event.address) == ("s", {"sessions": 2}, "127.0.0.1")
 
 
-async def test_20_a_deletion_is_told_to_a_viewer_before_the_list_changes(world: World) -> None:
+@pytest.mark.parametrize("watching", [True, False])
+async def test_20_who_deletes_a_session_hears_of_it_before_the_list_changes_and_once(
+    world: World, watching: bool
+) -> None:
     await in_db(world.session)("s")
     socket = await world.socket()
-    await ask(socket, type="subscribe", projectId=world.path, sessionId="s")
+    await ask(socket, type="subscribe", projectId=world.path, **({"sessionId": "s"} if watching else {}))
     socket.send_json({"type": "session:delete", "projectId": world.path, "sessionId": "s"})
-    told = [await skip_to(socket, "session:deleted", "session:changed", "error") for _ in range(2)]
+    socket.send_json({"type": "session:delete", "projectId": world.path, "sessionId": "s"})  # its refusal is the end
+    told = [await skip_to(socket, "session:deleted", "session:changed", "error") for _ in range(3)]
+    assert [(frame["type"], frame["sessionId"]) for frame in told] == [
+        ("session:deleted", "s"),
+        ("session:changed", "s"),
+        ("error", "s"),
+    ]
+
+
+async def test_20_a_deletion_is_told_to_another_viewer_before_the_list_changes(world: World) -> None:
+    await in_db(world.session)("s")
+    viewer, other = await world.socket(), await world.socket()
+    await ask(viewer, type="subscribe", projectId=world.path, sessionId="s")
+    other.send_json({"type": "session:delete", "projectId": world.path, "sessionId": "s"})
+    told = [await skip_to(viewer, "session:deleted", "session:changed", "error") for _ in range(2)]
     assert [(frame["type"], frame["sessionId"]) for frame in told] == [
         ("session:deleted", "s"),
         ("session:changed", "s"),
