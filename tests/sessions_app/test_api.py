@@ -169,13 +169,6 @@ def test_a_limit_over_the_most_is_cut(shop: Shop) -> None:
     assert shop.get("/logs", limit=10**6).status_code == 200
 
 
-def test_33_a_list_of_500_is_a_fixed_number_of_queries(shop: Shop, django_assert_max_num_queries: Any) -> None:
-    for _ in range(30):
-        shop.session()
-    with django_assert_max_num_queries(9):
-        shop.get("/logs", limit=500)
-
-
 def test_windows_are_the_same_rows_as_the_whole_log(shop: Shop) -> None:
     session = shop.session("s")
     shop.log(session, *(f"line {number}" for number in range(25)))

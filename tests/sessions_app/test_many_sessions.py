@@ -3,7 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection
+import pytest
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -45,13 +46,19 @@ def exchange(session: Session, turn: Turn) -> list[Entry]:
     ]
 
 
-def queries(browser: Client, shop: Shop, path: str) -> tuple[int, Any]:  # noqa: F811
-    """How many one answer takes, and the answer. The first is not counted: it fills what a process keeps."""
-    browser.get(path, {"projectId": shop.workspace.path})
+def statements(browser: Client, shop: Shop, path: str, **more: int) -> tuple[list[str], Any]:  # noqa: F811
+    """What one answer asks the database, and the answer. The first is not looked at: it fills what a process keeps."""
+    browser.get(path, {"projectId": shop.workspace.path, **more})
     with CaptureQueriesContext(connection) as asked:
-        answer = browser.get(path, {"projectId": shop.workspace.path})
+        answer = browser.get(path, {"projectId": shop.workspace.path, **more})
     assert answer.status_code == 200
-    return len(asked), answer.json()
+    return [query["sql"] for query in asked], answer.json()
+
+
+def queries(browser: Client, shop: Shop, path: str) -> tuple[int, Any]:  # noqa: F811
+    """How many one answer takes, and the answer."""
+    asked, document = statements(browser, shop, path)
+    return len(asked), document
 
 
 def test_T14_a_list_asks_as_often_for_many_sessions_as_for_few(shop: Shop) -> None:  # noqa: F811
@@ -64,6 +71,22 @@ def test_T14_a_list_asks_as_often_for_many_sessions_as_for_few(shop: Shop) -> No
     assert len(listed["sessions"]) == 150
     assert listed["nextCursor"]
     assert 0 < many == few
+
+
+@pytest.mark.parametrize("limit", [50, 500])
+def test_33_a_page_out_of_500_roots_is_one_query_like_one_out_of_few(shop: Shop, limit: int) -> None:  # noqa: F811
+    browser = shop.browser()
+    shop.session()
+    few, listed = statements(browser, shop, "/api/sessions/logs", limit=limit)
+    assert len(listed["sessions"]) == 1
+    with transaction.atomic():
+        for _ in range(499):
+            shop.session()
+    many, listed = statements(browser, shop, "/api/sessions/logs", limit=limit)
+    assert len(listed["sessions"]) == limit
+    assert bool(listed["nextCursor"]) is (limit < 500)
+    assert len(many) == len(few)
+    assert len([sql for sql in many if 'FROM "sessions_app_session"' in sql]) == 1
 
 
 def test_T14_a_session_is_opened_with_as_many_queries_however_long_it_is(shop: Shop) -> None:  # noqa: F811
