@@ -262,6 +262,16 @@ async def test_27_a_session_that_is_being_stopped_wakes_no_child(
     assert not await in_db(lambda: Entry.objects.filter(session=child, text="more").exists())
 
 
+async def test_27_a_session_that_is_being_stopped_starts_no_child(
+    tree: tuple[Session, Session], workspace: Workspace, in_db: InDb
+):
+    asked = {"tier": "stop", "turn": 0, "upto": 0}
+    await in_db(lambda: Session.objects.filter(pk=tree[0].pk).update(abort_requested=asked))
+    answer = await call("start_session", contexts(workspace, tree[0]), agent_id="quick", message="more")
+    assert answer == {"code": 1, "error": "This session is being stopped: no sub-agent was started"}
+    assert await in_db(Session.objects.count) == 2
+
+
 @pytest.mark.parametrize(
     ("tool", "argument"),
     [
@@ -358,6 +368,20 @@ async def test_21_depth_team_and_folder_limits_are_told(
         in (await call("start_session", deep, agent_id="slow", message="x"))["error"]
     )
     assert await in_db(Session.objects.count) == 2
+
+
+async def test_a_link_that_leads_out_of_the_workspace_is_no_working_dir_and_one_within_it_is(
+    tree: tuple[Session, Session], workspace: Workspace, tmp_path: Path, in_db: InDb
+):
+    ctx, folder = contexts(workspace, tree[0]), Path(workspace.path)
+    for name, place in (("out", tmp_path / "elsewhere"), ("in", folder / "docs")):
+        place.mkdir()
+        (folder / name).symlink_to(place)
+    refused = await call("start_session", ctx, agent_id="quick", message="x", working_dir="out")
+    assert refused == {"code": 1, "error": 'working_dir "out" is outside the workspace'}
+    started = await call("start_session", ctx, agent_id="quick", message="x", working_dir="in")
+    child = await in_db(lambda: Session.objects.get(sid=started["session_id"]))
+    assert child.working_dir == "docs"
 
 
 async def test_9_an_agent_that_is_off_here_does_not_let_the_homes_through(

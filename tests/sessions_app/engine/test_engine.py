@@ -251,6 +251,29 @@ async def test_5_stop_keeps_what_was_said_and_folds_the_queue(
     assert "third" in sent
 
 
+async def test_a_folded_message_keeps_its_image(
+    vendor: FakeModelServer, agent_folder: Path, engine: Engine, viewer: Viewer, say: Say, workspace: Workspace,
+    in_db: InDb,
+):  # fmt: skip
+    from PIL import Image
+
+    write_agent(agent_folder, vendor, "openai", ", image: true")
+    path = Path(workspace.path, "a.png")
+    Image.new("RGB", (40, 30), "red").save(path)
+    vendor.will(tokens=1000, delay=10)
+    key = (await in_db(say, "first")).session_key
+    await viewer.until(Viewer.text)
+    await in_db(say, "look", images=[{"type": "image", "path": str(path), "media_type": "image/png"}])
+    await in_db(actions.stop, key)
+    await viewer.completes()
+    vendor.will(text="Red.")
+    await in_db(say, "which colour?")
+    await viewer.completes(2)
+    newest = vendor.requests[1]["body"]["messages"][-1]["content"]
+    assert [part["type"] for part in newest if part["type"] == "image_url"] == ["image_url"]
+    assert [word in str(newest) for word in ("look", "which colour?")] == [True, True]
+
+
 async def test_11_an_interrupt_inside_tool_arguments_leaves_no_call_behind(
     agent: None, vendor: FakeModelServer, viewer: Viewer, say: Say, in_db: InDb
 ):
