@@ -47,6 +47,8 @@ class ChatDialect:
                 }
                 for tool in request.tools
             ]
+            if not request.may_call:
+                body["tool_choice"] = "none"
         if wire.stream_usage:
             body["stream_options"] = {"include_usage": True}
         if wire.cache_key and request.session_id:

@@ -49,6 +49,7 @@ class ModelRequest:
     system: str
     messages: Sequence[Message]
     tools: Sequence[ToolSpec]
+    may_call: bool = True  # False: the vendor is told to allow no call; the tools stay, the history may hold calls
     session_id: str = ""  # for vendors that route their prompt cache by it
     workspace_path: str = ""  # the demo provider writes its suggestions for this folder
 

@@ -73,6 +73,8 @@ def request_body(request: ModelRequest, wire: Wire) -> dict[str, Any]:
             {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
             for tool in request.tools
         ]
+        if not request.may_call:
+            body["tool_choice"] = {"type": "none"}
     if mark := cache_mark(config, wire):
         _mark(body, mark)
     return body

@@ -44,6 +44,8 @@ class ResponsesDialect:
                 }
                 for tool in request.tools
             ]
+            if not request.may_call:
+                body["tool_choice"] = "none"
         if config.verbosity:
             body["text"] = {"verbosity": config.verbosity}
         if config.thinking and wire.thinking != "none":

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 
 from agents_app.providers.contract import ErrorKind, ModelReply, ModelRequest, ProviderError
 from halo_site.lib.crashpoint import crashpoint
@@ -60,7 +61,7 @@ async def compact(run: Run, setup: Setup, done: str = DONE) -> bool:
     run.say(f"Compacting context ({run.context_tokens // 1000}K tokens)…")
     summary, end = await _ask_for_summary(run, setup, found)
     if not summary:
-        notice = CANCELLED if run.aborted.is_set() else FAILED if end and end.error else EMPTY
+        notice = CANCELLED if run.aborted.is_set() else FAILED if end.error else EMPTY
         await run.unit(store.close_side_call, run.lease, run.batch, end, notice, run.stream.seq + 2)
         run.say(notice)
         run.stream.emit(CompactDone)
@@ -103,23 +104,35 @@ async def _stored_rows(run: Run) -> list[Row]:
     return await run.threads.run_for(run.facts.key, context.load_context, run.facts.key)
 
 
-async def _ask_for_summary(run: Run, setup: Setup, found: Cut) -> tuple[str, CallEnd | None]:
-    """("", ...) = none came: an abort, a failure, a time-out, or nothing was said."""
+async def _ask_for_summary(run: Run, setup: Setup, found: Cut) -> tuple[str, CallEnd]:
+    """("", ...) = none came: an abort, a failure, a time-out, or nothing was said. A call of a tool is never run."""
     ask = Row("user", INSTRUCTION)
-    messages = await with_pixels(history([*found.old, ask]), setup.config.vision)
-    call_id = run.next_call_id()
-    call = await run.unit(
-        store.begin_side_call, run.lease, run.batch, call_id, setup.config.provider, setup.config.model
-    )
     request = ModelRequest(
         config=setup.config,
         system=setup.system,
-        messages=messages,
-        tools=setup.specs,  # as in every request, for the vendor's cache; a call of one is not run
+        messages=await with_pixels(history([*found.old, ask]), setup.config.vision),
+        tools=setup.specs,
         session_id=run.facts.sid,
         workspace_path=run.facts.workspace_path,
     )
     run.stream.emit(CompactSummarizing)
+    # At first only the instruction forbids calls. Said in the request, it would make the vendors of the Messages family
+    # read the whole conversation anew at full price: their cache holds for one choice of tools.
+    reply, end = await _side_call(run, setup, request)
+    if reply is not None and reply.stop_reason == "tool_use":  # it worked on; what it said on the way is no summary
+        await run.unit(store.close_side_call, run.lease, run.batch, end, "", run.stream.seq)
+        reply, end = await _side_call(run, setup, replace(request, may_call=False))
+    if reply is None or reply.stop_reason == "tool_use":
+        return "", end
+    return "\n\n".join(block["text"] for block in reply.blocks if block["type"] == "text").strip(), end
+
+
+async def _side_call(run: Run, setup: Setup, request: ModelRequest) -> tuple[ModelReply | None, CallEnd]:
+    """One answer beside the conversation, and how the call ended."""
+    call_id = run.next_call_id()
+    call = await run.unit(
+        store.begin_side_call, run.lease, run.batch, call_id, setup.config.provider, setup.config.model
+    )
     crashpoint("compact.before_request")
     task = asyncio.create_task(_reply(setup, request))
     run.asking = task
@@ -131,20 +144,19 @@ async def _ask_for_summary(run: Run, setup: Setup, found: Cut) -> tuple[str, Cal
     except (ProviderError, TimeoutError) as error:
         log.warning("no summary for session %s: %s", run.facts.sid, error)
         if isinstance(error, ProviderError) and error.kind is ErrorKind.EMPTY:
-            return "", CallEnd(call, error.kind.value)
-        return "", CallEnd(call, "error", error=str(error) or "no answer in time")
+            return None, CallEnd(call, error.kind.value)
+        return None, CallEnd(call, "error", error=str(error) or "no answer in time")
     except asyncio.CancelledError:
         if run.aborted.is_set() and task.cancelled():
-            return "", CallEnd(call, "aborted")
+            return None, CallEnd(call, "aborted")
         task.cancel()
         raise
     finally:
         run.asking = None
     cost, currency = setup.cost(reply.usage)
     run.figures = run.figures.plus(setup.config.model, reply.usage, cost, reply.ttft_ms)
-    text = "\n\n".join(block["text"] for block in reply.blocks if block["type"] == "text").strip()
     # Its usage says nothing about the size of the conversation from now on.
-    return text, CallEnd(call, reply.stop_reason, reply.usage, reply.ttft_ms, cost, currency, side=True)
+    return reply, CallEnd(call, reply.stop_reason, reply.usage, reply.ttft_ms, cost, currency, side=True)
 
 
 async def _reply(setup: Setup, request: ModelRequest) -> ModelReply:

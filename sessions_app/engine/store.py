@@ -234,11 +234,12 @@ def begin_side_call(lease: Lease, batch: Batch, call_id: str, provider: str, mod
 
 
 @in_transaction
-def close_side_call(lease: Lease, batch: Batch, end: CallEnd | None, notice: str, seq: int) -> None:
-    """It gave nothing: its row, and the line the person reads."""
+def close_side_call(lease: Lease, batch: Batch, end: CallEnd, notice: str, seq: int) -> None:
+    """It gave nothing: its row, and the line the person reads, if any."""
     session = fenced(lease)
-    changes = close_call(end) if end is not None else {}
-    write_notice(session.pk, batch.turn, notice, {"level": "system"})
+    changes = close_call(end)
+    if notice:
+        write_notice(session.pk, batch.turn, notice, {"level": "system"})
     update_row(Session, session.pk, seq=seq, **changes)
 
 

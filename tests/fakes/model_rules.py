@@ -53,6 +53,13 @@ def check_image(media_type: str, data: str, where: str) -> None:
     need(len(raw) <= 5 * 1024 * 1024, f"{where}: image exceeds 5 MB maximum")
 
 
+def check_choice(body: dict[str, Any], known: list[Any]) -> None:
+    """Whether the model must, may or must not call tools, in the form of the family."""
+    if "tool_choice" in body:
+        need(body.get("tools"), "tool_choice may only be specified while providing tools")
+        need(body["tool_choice"] in known, f"tool_choice: unknown value {body['tool_choice']!r}")
+
+
 # Anthropic Messages ---------------------------------------------------------------------------------------------------
 
 
@@ -65,6 +72,7 @@ def check_messages(body: Any) -> None:
     need(isinstance(body["model"], str) and body["model"], "model: Input should be a valid string")
     need(_whole(body["max_tokens"]) and body["max_tokens"] >= 1, "max_tokens: must be greater than or equal to 1")
     marks = _check_system(body.get("system")) + _check_messages_tools(body.get("tools"))
+    check_choice(body, [{"type": word} for word in ("auto", "any", "none")])
     thinking = body.get("thinking") or {"type": "disabled"}
     need(thinking.get("type") in ("enabled", "disabled", "adaptive"), "thinking.type: unknown")
     if thinking["type"] == "enabled":
@@ -203,6 +211,7 @@ def check_chat(body: Any) -> None:
         need(set(tool["function"]) == {"name", "description", "parameters"}, f"tools.{at}.function: wrong fields")
         need(NAME.fullmatch(tool["function"]["name"]), f"tools.{at}.function.name: does not match the pattern")
     need(body.get("tools") is None or body["tools"], "[] is too short - 'tools'")
+    check_choice(body, ["auto", "required", "none"])
     messages = body["messages"]
     need(isinstance(messages, list) and messages, "[] is too short - 'messages'")
     waiting: list[str] = []

@@ -288,6 +288,8 @@ class FakeModelServer:
         step = step.merged(directive(last_user))
         if self.queue:
             step = step.merged(self.queue.popleft())
+        if _forbids_calls(body) and not step.stubborn:
+            step = step.merged({"tool": "", "tool_calls": []})
         if step.fails:
             failed = self._failed.get(last_user, 0)
             self._failed[last_user] = failed + 1
@@ -311,6 +313,10 @@ class FakeModelServer:
                 f"prompt is too long: {len(raw) // 4} tokens > {self.window} maximum",
                 code="context_length_exceeded" if wire in (ChatWire, ResponsesWire) else None,
             )
+
+
+def _forbids_calls(body: Any) -> bool:
+    return isinstance(body, dict) and body.get("tool_choice") in ("none", {"type": "none"})
 
 
 def _read_conversation(body: Any) -> tuple[str, int]:

@@ -27,6 +27,7 @@ class Step:
     calls: int = 1
     at_once: bool = False  # all of them in the first reply instead
     tool_calls: list[dict[str, Any]] = field(default_factory=list)  # [{name, arguments, id?}]
+    stubborn: bool = False  # call tools also where the request forbids it
     usage: dict[str, int] = field(default_factory=dict)  # input, output, cache_read, cache_write
     stop: str = ""  # the vendor's own word for why it stopped
 

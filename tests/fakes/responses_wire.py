@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from .model_rules import NAME, Refused, check_image, need
+from .model_rules import NAME, Refused, check_choice, check_image, need
 from .model_wire import Reply, arguments_text, dumps
 
 FIELDS = {"model", "input", "max_output_tokens", "stream", "tools", "tool_choice", "text", "reasoning", "store"} | {
@@ -124,6 +124,7 @@ def check_responses(body: Any) -> None:
     limit = body.get("max_output_tokens")
     need(limit is None or (type(limit) is int and limit >= 16), "Invalid 'max_output_tokens': integer below minimum")
     need(body.get("tools") is None or body["tools"], "Invalid 'tools': empty array")
+    check_choice(body, ["auto", "required", "none"])
     for at, tool in enumerate(body.get("tools") or ()):
         need(set(tool) == {"type", "name", "description", "parameters"}, f"tools[{at}]: wrong fields")
         need(tool["type"] == "function" and NAME.fullmatch(tool["name"]), f"Invalid 'tools[{at}].name'")

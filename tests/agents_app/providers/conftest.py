@@ -71,10 +71,12 @@ def config(family: str, endpoint: str, **changes: Any) -> ModelConfig:
     return ModelConfig(**fields)
 
 
-def request(family: str, endpoint: str, *messages: dict[str, Any], tools: Any = TOOLS, **changes: Any) -> ModelRequest:
+def request(
+    family: str, endpoint: str, *messages: dict[str, Any], tools: Any = TOOLS, may_call: bool = True, **changes: Any
+) -> ModelRequest:
     return ModelRequest(
         config=config(family, endpoint, **changes), system="Be brief.", messages=list(messages) or [user("hello")],
-        tools=tools, session_id="sid_1",
+        tools=tools, may_call=may_call, session_id="sid_1",
     )  # fmt: skip
 
 

@@ -22,6 +22,10 @@ from .conftest import Vendor, assistant, user
 # ruff: noqa: E501 - a sin reads best as one line
 ROOT = Path(__file__).resolve().parents[3]
 TOOL_CALL = {"id": "c1", "type": "function", "function": {"name": "grep", "arguments": "{}"}}
+NAMED = {"name": "grep", "description": "x"}
+CHAT_TOOL = {"type": "function", "function": NAMED | {"parameters": {"type": "object"}}}
+MESSAGES_TOOL = NAMED | {"input_schema": {"type": "object"}}
+RESPONSES_TOOL = {"type": "function", **NAMED, "parameters": {"type": "object"}}
 TOOL_USE = {"type": "tool_use", "id": "t1", "name": "grep", "input": {}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "x"}
 THOUGHT = {"type": "thinking", "thinking": "x", "signature": "made-up"}
@@ -45,6 +49,8 @@ CHAT_SINS = {
     "no messages": chat_body(),
     "empty content": chat_body(said("user", " ")),
     "empty tools": chat_body(said("user"), tools=[]),
+    "choice without tools": chat_body(said("user"), tool_choice="none"),
+    "choice of another family": chat_body(said("user"), tools=[CHAT_TOOL], tool_choice={"type": "none"}),
     "two users": chat_body(said("user"), said("user")),
     "ends with assistant": chat_body(said("user"), said("assistant")),
     "empty assistant": chat_body(said("user"), said("assistant", None), said("user")),
@@ -75,6 +81,8 @@ MESSAGES_SINS = {
     "list as input": messages_body(("user", "x"), ("assistant", [{**TOOL_USE, "input": []}]), ("user", [RESULT])),
     "foreign signature": messages_body(("user", "x"), ("assistant", [THOUGHT, TOOL_USE]), ("user", [RESULT])),
     "extra key": messages_body(("user", [{"type": "text", "text": "x", "provider": "y"}])),
+    "choice without tools": messages_body(("user", "x"), tool_choice={"type": "none"}),
+    "choice of another family": messages_body(("user", "x"), tools=[MESSAGES_TOOL], tool_choice="none"),
     "small budget": messages_body(("user", "x"), thinking={"type": "enabled", "budget_tokens": 5}),
     "five marks": messages_body(("user", [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}] * 5)),
     "image for the assistant": messages_body(("user", "x"), ("assistant", [{"type": "image", "source": {}}]), ("user", "x")),
@@ -104,6 +112,8 @@ RESPONSES_SINS = {
     "block of another family": responses_body(said("user", [{"type": "text", "text": "x"}])),
     "text as image": responses_body(said("user", [{"type": "input_image", "image_url": "data:image/png;base64,aGk="}])),
     "unknown effort": responses_body(said("user"), reasoning={"effort": "wild"}),
+    "choice without tools": responses_body(said("user"), tool_choice="none"),
+    "choice of another family": responses_body(said("user"), tools=[RESPONSES_TOOL], tool_choice={"type": "none"}),
     "small limit": responses_body(said("user"), max_output_tokens=3),
 }
 
@@ -185,6 +195,14 @@ async def test_a_directive_in_the_last_message_steers_the_reply(vendor: Vendor):
     history = [user('go [[fake tokens=3 tool=grep args={"pattern": "a b"}]]'), assistant(*answer.calls)]
     result = {"type": "tool_result", "tool_use_id": answer.calls[0]["id"], "content": "x"}
     assert (await vendor.ask(*history, user(result))).text == "t000 t001 t002 "
+
+
+async def test_where_calls_are_forbidden_only_a_stubborn_model_makes_one(vendor: Vendor):
+    question = "go [[fake tokens=1 tool=grep{}]]"
+    obedient = await vendor.ask(user(question.format("")), may_call=False)
+    assert (obedient.calls, obedient.text) == ([], "t000 ")
+    stubborn = await vendor.ask(user(question.format(" stubborn=1")), may_call=False)
+    assert [call["name"] for call in stubborn.calls] == ["grep"]
 
 
 async def test_a_directive_can_fail_the_first_calls_only(vendor: Vendor):

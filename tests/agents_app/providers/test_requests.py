@@ -137,6 +137,23 @@ def test_a_conversation_as_responses_items(shipped: Shipped):
     assert blind["input"][-1] == {"role": "user", "content": "and?"}
 
 
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("openai", "none"),
+        ("anthropic", {"type": "none"}),
+        ("aws-bedrock-mantle", "none"),
+        ("aws-bedrock-claude-invoke", {"type": "none"}),
+    ],
+)
+def test_forbidden_calls_leave_the_tools_in_the_request(shipped: Shipped, name: str, word: Any):
+    entry = shipped(name)
+    free, bound = built(entry)[0], built(entry, may_call=False)[0]
+    assert bound == free | {"tool_choice": word}
+    assert "tool_choice" not in free
+    assert "tool_choice" not in built(entry, tools=(), may_call=False)[0]  # refused where there are no tools
+
+
 def test_fixed_fields_of_a_registry_file_are_sent(shipped: Shipped):
     for name in ("openai", "anthropic", "aws-bedrock-mantle", "aws-bedrock-claude-invoke"):
         entry = shipped(name).model_copy(update={"wire": {"body": {"temperature": 0.5}}})

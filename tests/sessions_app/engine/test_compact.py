@@ -9,7 +9,7 @@ from sessions_app import actions, run_end
 from sessions_app.engine.compaction import INSTRUCTION
 from sessions_app.engine.engine import Engine
 from sessions_app.engine.run import Run
-from sessions_app.models import Entry, ModelCall, Session
+from sessions_app.models import Entry, ModelCall, Session, ToolCall
 from tests.fakes.model_server import FakeModelServer
 from workspaces_app.models import Workspace
 
@@ -108,6 +108,59 @@ async def test_12_a_summary_that_does_not_come_changes_nothing_and_says_so(
     assert await in_db(lambda: Entry.objects.filter(in_context=False).exclude(kind="notice").count()) == 0
     assert (await turns(in_db))[-1] == ("done", "end_turn")
     assert await in_db(lambda: ModelCall.objects.filter(ended_at=None).count()) == 0
+
+
+CALL = {"name": "shell_exec", "arguments": {"command": "touch x"}}
+
+
+async def test_an_agent_that_works_on_instead_is_asked_again_without_tools_and_nothing_is_run(
+    agent: None, vendor: FakeModelServer, viewer: Viewer, say: Say, in_db: InDb, workspace: Workspace
+):
+    for number in range(3):
+        await in_db(say, f"Question {number}")
+        await viewer.completes(number + 1)
+    vendor.will(text="big", usage=BIG)
+    vendor.will(text="First I look.", tool_calls=[CALL], usage={"input": 9_000, "output": 50})
+    vendor.will(text="We agreed on blue.", tool_calls=[CALL], usage={"input": 9_000, "output": 60})
+    await in_db(say, "grow")
+    await viewer.completes(4)
+    summary = await in_db(lambda: Entry.objects.get(kind="summary"))
+    assert summary.text.endswith("compacted]\nWe agreed on blue.")
+    first, second = (request["body"] for request in vendor.requests[-2:])
+    assert second == first | {"tool_choice": "none" if vendor_is_chat(vendor) else {"type": "none"}}
+    assert "tool_choice" not in first  # the vendor's cache of the conversation would not hold
+    assert not Path(workspace.path, "x").exists()
+    assert not await in_db(ToolCall.objects.exists)
+    assert not viewer.of("agent:tool_call")
+    calls = await in_db(lambda: list(ModelCall.objects.order_by("id").values_list("outcome", "output_tokens")))
+    assert calls[-2:] == [("tool_use", 50), ("end_turn", 60)]
+    assert [frame["text"] for frame in viewer.of("chat:system")] == [
+        "Compacting context (190K tokens)…",
+        "Auto-compacted 3 older messages",
+    ]
+
+
+async def test_an_agent_that_will_not_stop_working_changes_nothing(
+    agent: None, vendor: FakeModelServer, viewer: Viewer, say: Say, in_db: InDb, workspace: Workspace
+):
+    for number in range(3):
+        await in_db(say, f"Question {number}")
+        await viewer.completes(number + 1)
+    vendor.will(text="big", usage=BIG)
+    for _ in range(2):
+        vendor.will(text="First I look.", tool_calls=[CALL], stubborn=True)
+    await in_db(say, "grow")
+    await viewer.completes(4)
+    assert len(vendor.requests) == 6
+    assert viewer.of("chat:system")[-1]["text"] == "Compaction skipped — no summary produced"
+    assert not Path(workspace.path, "x").exists()
+    assert not await in_db(lambda: Entry.objects.filter(kind="summary").exists())
+    assert await in_db(lambda: ModelCall.objects.filter(ended_at=None).count()) == 0
+    assert (await turns(in_db))[-1] == ("done", "end_turn")
+
+
+def vendor_is_chat(vendor: FakeModelServer) -> bool:
+    return str(vendor.requests[-1]["path"]).endswith("/chat/completions")
 
 
 async def test_12_few_messages_are_not_summarised_and_nobody_is_told(
