@@ -29,6 +29,7 @@ from .listing import MAX_LIMIT, NEW_SESSION, page_of, position_of
 from .models import Session
 from .needs import Kind, needs_of
 from .search.api import router as search_router
+from .spending_api import router as spending_router
 from .uploads import MAX_UPLOAD, save_upload
 from .windows import inputs_before, newest_window, segment, window_before
 
@@ -421,3 +422,4 @@ def _iso(moment: datetime | None) -> str | None:
 router.add_router("", commands_router)
 router.add_router("", search_router)
 router.add_router("", goals_router)
+router.add_router("", spending_router)

@@ -1542,6 +1542,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the agents of a workspace used and cost
+         * @description Of the last `days` days (UTC, today is one), sub-agents on their own; the dearest first.
+         */
+        get: operations["sessions_app_spending_api_read_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/settings": {
         parameters: {
             query?: never;
@@ -1841,6 +1861,30 @@ export interface components {
             /** Warnings */
             warnings: string[];
         };
+        /**
+         * AgentUsageOut
+         * @description `costs`: what is known, one per currency. `unpricedCalls`: calls whose cost is unknown, which is not 0.
+         */
+        AgentUsageOut: {
+            /** Agentid */
+            agentId: string;
+            /** Agentname */
+            agentName: string;
+            /** Cachereadtokens */
+            cacheReadTokens: number;
+            /** Cachewritetokens */
+            cacheWriteTokens: number;
+            /** Calls */
+            calls: number;
+            /** Costs */
+            costs: components["schemas"]["CostOut"][];
+            /** Inputtokens */
+            inputTokens: number;
+            /** Outputtokens */
+            outputTokens: number;
+            /** Unpricedcalls */
+            unpricedCalls: number;
+        };
         /** AgentsOut */
         AgentsOut: {
             /** Agents */
@@ -2003,6 +2047,13 @@ export interface components {
              * @default true
              */
             ok: boolean;
+        };
+        /** CostOut */
+        CostOut: {
+            /** Currency */
+            currency: string;
+            /** Micros */
+            micros: number;
         };
         /** CreatedOut */
         CreatedOut: {
@@ -3794,6 +3845,16 @@ export interface components {
             count: number;
             /** Uploaded */
             uploaded: components["schemas"]["UploadedFileOut"][];
+        };
+        /**
+         * UsageOut
+         * @description `since`: Unix milliseconds.
+         */
+        UsageOut: {
+            /** Agents */
+            agents: components["schemas"]["AgentUsageOut"][];
+            /** Since */
+            since: number;
         };
         /** VerbOut */
         VerbOut: {
@@ -7144,6 +7205,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UploadOut"];
+                };
+            };
+            /** @description Every answer outside 2xx that is not listed */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    sessions_app_spending_api_read_usage: {
+        parameters: {
+            query?: {
+                projectId?: string | null;
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageOut"];
                 };
             };
             /** @description Every answer outside 2xx that is not listed */
