@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from halo_site.lib.errors import HaloError, NotFound
 from halo_site.lib.figures import money, short
-from workspaces_app.staff import StaffAdmin, is_staff, record, row_key
+from workspaces_app.staff import StaffAdmin, by_value, is_staff, record, row_key
 
 from . import transcript
 from .models import Entry, ModelCall, Session, ToolCall, Turn
@@ -66,7 +66,7 @@ admin.site.register(ToolCall, ToolCallAdmin)
 class SessionAdmin(StaffAdmin[Session]):
     noun = "session"
     list_display = ("shown_title", "state", "workspace", "agent_name", "creator", "turn_count", "cost", "updated_at")
-    list_filter = (StateFilter, RootFilter, "workspace", "source", "updated_at")
+    list_filter = (StateFilter, RootFilter, "workspace", by_value("agent_id"), "source", "updated_at")
     list_select_related = ("workspace", "created_by")
     search_fields = ("sid", "title")
     ordering = ("-updated_at", "-pk")

@@ -75,7 +75,7 @@ class ValueFilter(SimpleListFilter):
 
 
 def by_value(field: str) -> type[ValueFilter]:
-    facts = {"field": field, "parameter_name": field, "title": gettext_lazy(field)}
+    facts = {"field": field, "parameter_name": field, "title": gettext_lazy(field.replace("_", " "))}
     return type(f"By{field.title()}", (ValueFilter,), facts)
 
 

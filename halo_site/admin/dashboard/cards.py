@@ -17,11 +17,13 @@ from django.utils.translation import get_language
 
 from halo_site.lib.figures import percentile
 from sessions_app.models import Entry, ModelCall, Session, Turn
+from sessions_app.spending import Key, Part, dearest_first, main_currency, parts_since
 
 from .shape import Range
 
 KEEP_SECONDS = 10
 REST = 30  # a card that took a second is kept for half a minute, so that it never costs more than 3 % of a core
+MOST = 6  # rows of a list
 NEWEST_CALLS = 20_000  # first-token figures look at no more calls than these
 
 Card = dict[str, Any]
@@ -164,7 +166,7 @@ def models(view: Range, now: datetime) -> Card:
                 "p95": percentile(times[model], 0.95),
                 "retries": retries[model],
             }
-            for model, count in calls.most_common(6)
+            for model, count in calls.most_common(MOST)
         ],
         "median": percentile(newest, 0.5),
         "p95": percentile(newest, 0.95),
@@ -172,11 +174,17 @@ def models(view: Range, now: datetime) -> Card:
 
 
 def spenders(view: Range, now: datetime) -> Card:
-    """The workspaces that cost most; without prices those with the most turns."""
-    rows = (
-        Turn.objects.filter(started_at__gte=view.buckets(now)[0])
-        .values(key=F("session__workspace"), name=F("session__workspace__name"))
-        .annotate(micros=Sum("cost_micros"), turns=Count("pk"))
-        .order_by(F("micros").desc(nulls_last=True), "-turns")[:6]
-    )
-    return {"rows": list(rows)}
+    """The workspaces and the agents that cost most; without prices those with the most calls."""
+    parts = parts_since(view.buckets(now)[0])
+    return {
+        "currency": main_currency(parts),
+        "workspaces": _dearest(parts, lambda part: part.workspace, lambda part: part.workspace_name),
+        "agents": _dearest(parts, lambda part: part.agent, lambda part: part.agent_name),
+    }
+
+
+def _dearest(parts: list[Part], key: Callable[[Part], Key], name: Callable[[Part], str]) -> list[dict[str, Any]]:
+    return [
+        {"key": found, "name": name(spent.newest), "costs": spent.costs, "calls": spent.calls}
+        for found, spent in dearest_first(parts, key)[:MOST]
+    ]

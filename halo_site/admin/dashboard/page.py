@@ -87,7 +87,8 @@ def dashboard(request: HttpRequest) -> dict[str, Any]:
         "processes": [_process(row) for row in data["processes"]["rows"]],
         "late": data["processes"]["late"],
         "sandbox": sandbox.told(data["sandbox"]),
-        "spenders": _spenders(data["spenders"]["rows"], data["cost"]["currency"]),
+        "workspaces": _spenders(data["spenders"]["workspaces"], data["spenders"]["currency"]),
+        "agents": _spenders(data["spenders"]["agents"], data["spenders"]["currency"]),
         "models": [
             {**row, "calls": f"{row['calls']:,}", "median": duration(row["median"]), "p95": duration(row["p95"])}
             for row in data["models"]["rows"]
@@ -170,19 +171,22 @@ def _process(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _spenders(rows: list[dict[str, Any]], currency: str) -> list[dict[str, Any]]:
-    by_cost = any(row["micros"] for row in rows)
-    measure = "micros" if by_cost else "turns"
-    most = max((row[measure] or 0 for row in rows), default=0) or 1
+def _spenders(rows: list[dict[str, Any]], main: str) -> list[dict[str, Any]]:
+    """Bars are measured in the main currency, in calls when no cost is known."""
+    sizes = [row["costs"].get(main, 0) if main else row["calls"] for row in rows]
+    most = max(sizes, default=0) or 1
     return [
         {
             "key": row["key"],
             "name": row["name"],
-            "share": max(1, round(100 * (row[measure] or 0) / most)),
-            "cost": money(row["micros"], currency),
-            "turns": ngettext("%(count)s turn", "%(count)s turns", row["turns"]) % {"count": f"{row['turns']:,}"},
+            "share": max(1, round(100 * size / most)),
+            "cost": " + ".join(
+                money(row["costs"][name], name) for name in sorted(row["costs"], key=lambda name: (name != main, name))
+            )
+            or money(None, main),
+            "calls": ngettext("%(count)s call", "%(count)s calls", row["calls"]) % {"count": f"{row['calls']:,}"},
         }
-        for row in rows
+        for row, size in zip(rows, sizes, strict=True)
     ]
 
 

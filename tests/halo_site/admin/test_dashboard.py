@@ -155,6 +155,64 @@ def test_cost_knows_currencies_and_models_without_a_price(session):
     assert found["unpriced"] == 1
 
 
+def call(of: Turn, micros: int | None, currency: str = "", **more: object) -> ModelCall:
+    facts = {"call_id": "c", "provider": "p", "model": "m", "outcome": "end_turn", "output_tokens": 5} | more
+    return ModelCall.objects.create(turn=of, started_at=NOW, cost_micros=micros, currency=currency, **facts)
+
+
+def test_cost_is_told_per_workspace_and_per_agent_and_currencies_stay_apart(session, workspace):
+    other = Workspace.objects.create(path="/srv/other", name="other")
+    who = session.created_by
+    helper = session_in(workspace, "talk>help", "Help", who, NOW, parent=session)
+    away = session_in(other, "away", "Away", who, NOW)
+    Session.objects.filter(pk=helper.pk).update(agent_id="helper", agent_name="Helper")
+    for of, micros, currency in (
+        (session, 3_000_000, "USD"),
+        (helper, 5_000_000, "USD"),
+        (helper, 2_000_000, "CNY"),
+        (away, 4_000_000, "USD"),
+        (away, None, ""),
+    ):
+        call(turn(of, of.turns.count(), NOW), micros, currency)
+    call(turn(away, 7, NOW - timedelta(days=14)), 90_000_000, "USD")  # out of range
+    card = cards.spenders(USUAL, NOW)
+    shown = {
+        who: [(row["name"], row["cost"], row["calls"], row["share"]) for row in page._spenders(card[who], "USD")]
+        for who in ("workspaces", "agents")
+    }
+    assert shown == {
+        "workspaces": [("harbour", "$8.00 + ¥2.00", "3 calls", 100), ("other", "$4.00", "2 calls", 50)],
+        "agents": [("Default", "$7.00", "3 calls", 100), ("Helper", "$5.00 + ¥2.00", "2 calls", 71)],
+    }
+
+
+def test_without_a_price_the_agents_that_were_asked_most_come_first_and_their_cost_is_unknown(session, workspace):
+    busy = session_in(workspace, "busy", "Busy", session.created_by, NOW)
+    Session.objects.filter(pk=busy.pk).update(agent_id="zealous", agent_name="Zealous")
+    call(turn(session, 0, NOW), None)
+    for _ in range(2):
+        call(turn(busy, busy.turns.count(), NOW), None)
+    card = cards.spenders(USUAL, NOW)
+    assert [(row["name"], row["cost"], row["share"]) for row in page._spenders(card["agents"], card["currency"])] == [
+        ("Zealous", "–", 100),
+        ("Default", "–", 50),
+    ]
+
+
+def test_an_agent_on_the_dashboard_leads_to_its_sessions(signed_in, sandboxed, session, workspace):
+    own = session_in(workspace, "other", "Somebody else's", session.created_by, NOW)
+    Session.objects.filter(pk=session.pk).update(agent_id="a&b", agent_name="Ann <b>")
+    call(turn(session, 0, timezone.now()), 1_000_000, "USD")
+    client = signed_in("staff")
+    text = client.get("/admin/").content.decode()
+    link = "/admin/sessions_app/session/?agent_id=a%26b"
+    assert f'href="{link}">Ann &lt;b&gt;</a>' in text
+    listed = client.get(link).content.decode()
+    assert "Talk" in listed
+    assert own.title not in listed
+    assert "agent id" in listed
+
+
 @pytest.fixture
 def sandboxed(monkeypatch):
     state = Status(program="/usr/bin/bwrap", version="bubblewrap 0.8.0")
@@ -177,7 +235,7 @@ def test_a_missing_sandbox_is_a_matter_with_its_reason(signed_in, monkeypatch):
 def test_an_empty_server_shows_zeroes_and_dashes_not_errors(signed_in, sandboxed):
     text = signed_in("staff").get("/admin/").content.decode()
     assert "Nothing needs you." in text
-    assert "No turn in this range yet." in text
+    assert text.count("No model was called in this range yet.") == 3
     assert "no known prices" in text
 
 
