@@ -18,6 +18,7 @@ from halo_site.lib.publish import on_signal, signal
 
 from .contract import ErrorKind, ProviderError
 
+_USUAL_REST = 2.0  # seconds, when the vendor names none; as the first wait between two tries of a turn
 _LONGEST_REST = 60.0  # seconds; as the longest wait between two tries of a turn
 
 _SIGNAL = "model.rest"
@@ -55,7 +56,7 @@ def _rest(account: str, seconds: float) -> None:
 async def admitted(account: str, limit: int) -> AsyncGenerator[None, None]:
     """Inside, the call may be made. limit: calls of this account at once, 0 = any number.
 
-    A vendor that said how long to wait is left alone for that long by every session, not only by the one it told.
+    A vendor that is too busy is left alone by every session, not only by the one it told: for as long as it asked for.
     """
     gates = _gates.setdefault(asyncio.get_running_loop(), {})
     async with gates.setdefault((account, limit), asyncio.Semaphore(limit)) if limit else nullcontext():
@@ -64,7 +65,8 @@ async def admitted(account: str, limit: int) -> AsyncGenerator[None, None]:
         try:
             yield
         except ProviderError as error:
-            if error.kind is ErrorKind.THROTTLE and error.retry_after:
-                _rest(account, error.retry_after)
-                signal(_SIGNAL, account=account, seconds=error.retry_after)
+            if error.kind is ErrorKind.THROTTLE:
+                seconds = _USUAL_REST if error.retry_after is None else error.retry_after
+                _rest(account, seconds)
+                signal(_SIGNAL, account=account, seconds=seconds)
             raise

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agents_app.providers import admission
 from agents_app.providers.catalogue_schema import ProviderEntry
 from agents_app.providers.contract import Delta, ModelConfig, ModelReply, ModelRequest, ProviderError, ToolSpec
 from agents_app.providers.http import HttpProvider, Limits, close_client
@@ -30,6 +31,12 @@ async def server() -> AsyncIterator[FakeModelServer]:
     async with FakeModelServer() as running:
         yield running
     await close_client()
+
+
+@pytest.fixture
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy vendor may be asked again at once."""
+    monkeypatch.setattr(admission, "_LONGEST_REST", 0.0)
 
 
 @dataclass

@@ -37,7 +37,7 @@ async def test_T7_every_status_has_its_kind(vendor: Vendor, status: int, kind: E
     assert str(status) in str(answer.error)
 
 
-async def test_T7_the_wait_a_vendor_asks_for_is_handed_on(vendor: Vendor):
+async def test_T7_the_wait_a_vendor_asks_for_is_handed_on(vendor: Vendor, no_rest: None):
     vendor.server.will(status=429, retry_after="0.3")
     assert (await vendor.ask()).error.retry_after == 0.3
     vendor.server.will(status=529, retry_after="Wed, 21 Oct 2015 07:28:00 GMT")
@@ -48,7 +48,7 @@ async def test_T7_the_wait_a_vendor_asks_for_is_handed_on(vendor: Vendor):
     assert (await vendor.ask()).error.retry_after is None
 
 
-async def test_T7_an_error_answer_leaves_the_connection_usable(vendor: Vendor):
+async def test_T7_an_error_answer_leaves_the_connection_usable(vendor: Vendor, no_rest: None):
     for status in (429, 500, 400):
         vendor.server.will(status=status)
         assert (await vendor.ask()).error is not None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from agents_app.providers import http
+from agents_app.providers import admission, http
 from halo_site.lib import settings_write
 from halo_site.lib.access_level import Access
 from halo_site.lib.publish import signal
@@ -61,6 +61,7 @@ def write_agent(folder: Path, vendor: FakeModelServer, family: str, extra: str =
 @pytest.fixture
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "MAX_WAIT", 0.01)
+    monkeypatch.setattr(admission, "_LONGEST_REST", 0.01)
 
 
 def running(viewer: Viewer) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.providers import http
+from agents_app.providers import admission, http
 from sessions_app.engine import retry
 from sessions_app.engine.engine import Engine
 from sessions_app.models import Entry, ModelCall, Turn
@@ -43,6 +43,7 @@ def name_models(
 ) -> Callable[..., None]:
     """Bind the agent to the first server, with the second one as what it falls back to."""
     monkeypatch.setattr(retry, "MAX_WAIT", 0.01)
+    monkeypatch.setattr(admission, "_LONGEST_REST", 0.01)
 
     def write(*before: str) -> None:
         fallbacks = [*before, f"{{provider: anthropic, id: claude-sonnet-4-6, endpoint: '{second.messages}'}}"]
