@@ -1,4 +1,4 @@
-"""Rows of the site: logins that ended before their time, and signs of life of processes."""
+"""Rows of the site: logins that ended before their time, lock-outs, and signs of life of processes."""
 
 from django.conf import settings
 from django.db import models
@@ -14,6 +14,14 @@ class LoginRound(models.Model):
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+")
     number = models.PositiveIntegerField(default=0)
+
+
+class LoginLock(models.Model):
+    """The newest lock-out of one account or address (lockouts.py)."""
+
+    subject = models.CharField(max_length=300, unique=True)  # "account anna", "address 192.0.2.7"
+    number = models.PositiveIntegerField()  # in a row, from 1: how long it lasts
+    until = models.DateTimeField(db_index=True)
 
 
 class Heartbeat(models.Model):

@@ -97,7 +97,7 @@ SESSION_COOKIE_AGE = 14 * 24 * 3600
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 
-# Login throttle (SECURITY-BAR A1): each on its own, counted in the database.
+# Login throttle (SECURITY-BAR A1): each on its own, counted in the database. The time is that of the first lock-out.
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = ["ip_address", "username"]

@@ -5,17 +5,22 @@ import { ApiError, errorText } from "@/api/client";
 import { storage } from "@/shared/storage";
 import { Icon } from "@/shared/ui/Icon";
 
-export type LoginFault = { kind: "wrong" | "network" | "tooManyUnknown" } | { kind: "tooMany"; minutes: number } | { kind: "failed"; error: string };
+export type LoginFault = { kind: "wrong" | "network" | "tooManyUnknown" } | { kind: "tooMany"; minutes: number } | { kind: "tooManyHours"; hours: number } | { kind: "failed"; error: string };
 
 /** What to tell the person about a refused login. */
 export function loginFault(cause: unknown): LoginFault {
   if (!(cause instanceof ApiError)) return { kind: "failed", error: errorText(cause) };
   if (cause.offline) return { kind: "network" };
   if (cause.status === 401) return { kind: "wrong" };
-  if (cause.status === 429) {
-    return cause.retryAfter ? { kind: "tooMany", minutes: Math.max(1, Math.ceil(cause.retryAfter / 60)) } : { kind: "tooManyUnknown" };
-  }
+  if (cause.status === 429) return lockedFor(cause.retryAfter);
   return { kind: "failed", error: cause.message };
+}
+
+/** `seconds` as the server says them: up to a day. */
+function lockedFor(seconds: number | null): LoginFault {
+  if (!seconds) return { kind: "tooManyUnknown" };
+  const minutes = Math.max(1, Math.ceil(seconds / 60));
+  return minutes < 120 ? { kind: "tooMany", minutes } : { kind: "tooManyHours", hours: Math.ceil(minutes / 60) };
 }
 
 interface Props {
@@ -55,6 +60,7 @@ export function LoginForm({ onDone }: Props) {
 
   const text =
     fault?.kind === "tooMany" ? t("tooMany", { count: fault.minutes })
+    : fault?.kind === "tooManyHours" ? t("tooManyHours", { count: fault.hours })
     : fault?.kind === "failed" ? t("failed", { error: fault.error })
     : fault ? t(fault.kind)
     : "";

@@ -10,6 +10,8 @@ export default {
   wrong: "Wrong user name or password.",
   tooMany_one: "Too many attempts. Try again in {{count}} minute.",
   tooMany_other: "Too many attempts. Try again in {{count}} minutes.",
+  tooManyHours_one: "Too many attempts. Try again in {{count}} hour.",
+  tooManyHours_other: "Too many attempts. Try again in {{count}} hours.",
   tooManyUnknown: "Too many attempts. Try again later.",
   network: "Connection failed. Check that the server runs, then try again.",
   failed: "The server answered: {{error}}",

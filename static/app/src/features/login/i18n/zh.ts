@@ -13,6 +13,8 @@ const zh: Same<typeof en> = {
   wrong: "用户名或密码不正确。",
   tooMany_one: "尝试次数过多，{{count}} 分钟后再试。",
   tooMany_other: "尝试次数过多，{{count}} 分钟后再试。",
+  tooManyHours_one: "尝试次数过多，{{count}} 小时后再试。",
+  tooManyHours_other: "尝试次数过多，{{count}} 小时后再试。",
   tooManyUnknown: "尝试次数过多，请稍后再试。",
   network: "连接失败。请确认服务器正在运行，然后重试。",
   failed: "服务器返回：{{error}}",
