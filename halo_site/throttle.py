@@ -6,8 +6,8 @@ the staff site's form use the same ones. Options: settings.py, AXES_*. How long 
 A try is counted before its password is hashed and given back when the password was right: counted afterwards, as the
 library does, tries at the same time would all see the count from before them.
 
-What strangers do to an account does not count at an address where its person logged in before: five tries now and
-then would lock them out for good. There the limit of the address holds.
+At an address where the person logged in before, an account is never locked for longer than the first time: strangers,
+who wait longer and longer, could else lock them out for good.
 """
 
 from dataclasses import dataclass
@@ -55,15 +55,17 @@ class Subject:
     def address(cls, address: str | None) -> Self:
         return cls(f"address {address or ''}", AccessAttempt.objects.filter(ip_address=address))
 
-    def used_up(self) -> datetime | None:
-        """When the last try that it had was counted; None while it has one left."""
+    def used_up_until(self) -> datetime | None:
+        """When it gets new tries, however often it was locked before; None while it has one left."""
         recent = self.attempts.filter(attempt_time__gte=timezone.now() - _cool_off())
         found = recent.aggregate(failures=Sum("failures_since_start"), newest=Max("attempt_time"))
-        return found["newest"] if (found["failures"] or 0) >= settings.AXES_FAILURE_LIMIT else None
+        if (found["failures"] or 0) < settings.AXES_FAILURE_LIMIT:
+            return None
+        newest: datetime = found["newest"]
+        return newest + _cool_off()
 
     def locked_until(self) -> datetime | None:
-        newest, end = self.used_up(), lockouts.end_of(self.name)
-        return max([each for each in (end, newest and newest + _cool_off()) if each], default=None)
+        return _latest(self.used_up_until(), lockouts.end_of(self.name))
 
 
 class Handler(AxesDatabaseHandler):  # type: ignore[misc]
@@ -116,7 +118,7 @@ class Handler(AxesDatabaseHandler):  # type: ignore[misc]
         _lock(name, address)
         lockouts.forget_old()
         for subject in (Subject.account(name), Subject.address(address)):
-            if subject.used_up():
+            if subject.used_up_until():
                 lockouts.begin(subject.name)
 
     def reset_user_attempts(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
@@ -159,6 +161,10 @@ def _cool_off() -> timedelta:
     return cool_off
 
 
+def _latest(*ends: datetime | None) -> datetime | None:
+    return max([end for end in ends if end is not None], default=None)
+
+
 def _lock(name: str, address: str | None) -> None:
     """Nobody else counts for that account or address until the transaction ends; on SQLite it is alone by itself."""
     if connection.vendor == "postgresql":
@@ -189,10 +195,9 @@ def check_not_locked(request: HttpRequest, username: str) -> None:
 def locked_until(request: HttpRequest, username: str) -> datetime | None:
     """When that account may be tried from this request's address again; None = now."""
     address = address_of(request)
-    held_against = [Subject.address(address)]
-    if not lockouts.is_known(username, address):
-        held_against.append(Subject.account(username))
-    return max([end for subject in held_against if (end := subject.locked_until())], default=None)
+    account = Subject.account(username)
+    end = account.used_up_until() if lockouts.is_known(username, address) else account.locked_until()
+    return _latest(end, Subject.address(address).locked_until())
 
 
 def seconds_left(request: HttpRequest, username: str) -> int:
