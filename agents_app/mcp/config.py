@@ -4,6 +4,7 @@ Unknown keys are refused here, not ignored: a misspelt `requiresAccess` must not
 """
 
 import re
+from itertools import permutations
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -85,6 +86,9 @@ def _distinct(servers: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"the name {twice[0]} is there twice; each server needs its own")
+    for short, long in permutations(names, 2):
+        if f"{long}__".startswith(f"{short}__"):
+            raise ValueError(f"the names {short} and {long} make tools that nobody can tell apart; change one of them")
     if len(names) > MAX_SERVERS:
         raise ValueError(f"at most {MAX_SERVERS} servers")
     return servers

@@ -18,11 +18,13 @@ from workspaces_app.sandbox.cell import rules
 
 from . import wire
 from .errors import McpDown, McpFailed
+from .flood import Flood
 from .values import Launch
 
 log = logging.getLogger("halo.mcp")
 
 SHORT_SECONDS = 2.0  # for messages that need no answer
+REPLIES = 4  # on their way at once, each a connection; a server that asks for more gets none
 ERROR_BODY = 2_000  # bytes of an error page that are told
 IN_THREAD = 1024 * 1024  # bytes; longer documents are not parsed on the loop
 
@@ -38,6 +40,7 @@ class HttpLink:
         self._session = ""
         self._number = 0
         self._on_told = on_told
+        self._flood = Flood()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -129,11 +132,13 @@ class HttpLink:
                             raise McpFailed(found.error or "an error without a text")
                         return found.result
                     self._take(found)
+                    await self._flood.note()
         raise McpFailed("malformed answer: it ended without the result")
 
     def _take(self, found: wire.Incoming) -> None:
         if isinstance(found, wire.Asked):
-            self._send(wire.reply_to(found))
+            if len(self._tasks) < REPLIES:
+                self._send(wire.reply_to(found))
         elif isinstance(found, wire.Told):
             self._on_told(found.method)
 

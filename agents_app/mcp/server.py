@@ -200,14 +200,18 @@ class McpServer:
         self._listed = True
         raw: list[Any] = []
         cursor: str | None = None
+        asked: set[str | None] = set()
         async with asyncio.timeout(self.launch.timeout):
-            for _ in range(wire.MAX_PAGES):
+            while cursor not in asked and len(asked) < wire.MAX_PAGES:
+                asked.add(cursor)
                 params = {"cursor": cursor} if cursor else {}
                 page, cursor = wire.page_of(await link.request("tools/list", params, self.launch.timeout))
                 raw += page
                 if cursor is None or len(raw) > wire.MAX_TOOLS:
                     break
         tools, warnings = await asyncio.to_thread(wire.offered, self.key.name, raw, self.only, self.say)
+        if cursor is not None and len(raw) <= wire.MAX_TOOLS:
+            warnings += (f"its list of tools has no end; the {len(asked)} pages read so far count",)
         self.tools, self.warnings = tools, tuple(self.say(text) for text in warnings)
 
     def _ask_if_alive(self, link: Link) -> None:

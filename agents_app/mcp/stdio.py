@@ -25,6 +25,7 @@ from workspaces_app.child import end_group, exit_of
 from ..tools.shell_exec import environment
 from . import wire
 from .errors import McpDown, McpFailed
+from .flood import Flood
 from .values import Launch
 
 log = logging.getLogger("halo.mcp")
@@ -75,6 +76,7 @@ class StdioLink:
         self._number = 0
         self._stdin: asyncio.WriteTransport | None = None
         self._stderr: deque[bytes] = deque()
+        self._flood = Flood()
         self._noise = 0
         self._last_noise = b""
         self._task: asyncio.Task[None] | None = None
@@ -234,29 +236,41 @@ class StdioLink:
             if not line:
                 continue
             try:
-                messages = await asyncio.to_thread(wire.read, line) if len(line) > IN_THREAD else wire.read(line)
-            except wire.Malformed:  # a log line: many servers print some
-                self._noise += 1
-                self._last_noise = line[:300]
-                continue
-            for message in messages:
-                self._take(message)
+                await self._heard(line)
+            except McpFailed as error:
+                return f"{error} and was ended"
 
-    def _take(self, message: wire.Incoming) -> None:
+    async def _heard(self, line: bytes) -> None:
+        """Raises McpFailed when it talks too much."""
+        try:
+            messages = await asyncio.to_thread(wire.read, line) if len(line) > IN_THREAD else wire.read(line)
+        except wire.Malformed:  # a log line: many servers print some
+            self._noise += 1
+            self._last_noise = line[:300]
+            await self._flood.note()
+            return
+        for message in messages:
+            if not self._take(message):
+                await self._flood.note()
+
+    def _take(self, message: wire.Incoming) -> bool:
+        """True for an answer that somebody waits for."""
         match message:
             case wire.Answer(id=number):
                 answer = self._waiting.get(number)
                 if answer is None or answer.done():
-                    return  # too late
+                    return False  # too late
                 if message.error is not None:
                     answer.set_exception(McpFailed(message.error))
                 elif message.result is not None:
                     answer.set_result(message.result)
+                return True
             case wire.Asked():
                 with suppress(McpFailed):
                     self._send(wire.reply_to(message))
             case wire.Told(method=method):
                 self._on_told(method)
+        return False
 
 
 class _Tail(asyncio.Protocol):

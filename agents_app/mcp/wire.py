@@ -16,6 +16,8 @@ import orjson
 
 from halo_site.lib.text import clean
 
+from . import schemas
+
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # ours first
 MESSAGE_LIMIT = 16 * 1024 * 1024  # bytes of one message
 MAX_TOOLS = 256  # of one server
@@ -24,6 +26,7 @@ MAX_NAME = 64  # characters of a tool's whole name
 MAX_DESCRIPTION = 1_024  # characters
 MAX_SCHEMA = 32 * 1024  # bytes
 MAX_IMAGES = 20
+MAX_PARTS = 2_000  # of one result
 MAX_DEPTH = 40
 METHOD_NOT_FOUND = -32601
 
@@ -66,19 +69,27 @@ Incoming = Answer | Asked | Told
 
 
 def request(number: int, method: str, params: Mapping[str, Any]) -> bytes:
-    return orjson.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    return _bytes({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
 def notification(method: str, params: Mapping[str, Any] | None = None) -> bytes:
-    return orjson.dumps({"jsonrpc": "2.0", "method": method} | ({"params": params} if params else {}))
+    return _bytes({"jsonrpc": "2.0", "method": method} | ({"params": params} if params else {}))
 
 
 def reply_to(asked: Asked) -> bytes:
     """`ping` gets its pong; everything else we do not offer."""
     if asked.method == "ping":
-        return orjson.dumps({"jsonrpc": "2.0", "id": asked.id, "result": {}})
+        return _bytes({"jsonrpc": "2.0", "id": asked.id, "result": {}})
     problem = {"code": METHOD_NOT_FOUND, "message": "not offered by this client"}
-    return orjson.dumps({"jsonrpc": "2.0", "id": asked.id, "error": problem})
+    return _bytes({"jsonrpc": "2.0", "id": asked.id, "error": problem})
+
+
+def _bytes(message: Json) -> bytes:
+    """What a server gave is given back as it was: ids and cursors may hold half characters, or very long numbers."""
+    try:
+        return orjson.dumps(message)
+    except orjson.JSONEncodeError:
+        return json.dumps(message).encode()
 
 
 def opening() -> Json:
@@ -111,9 +122,11 @@ def _message(item: Any) -> Incoming:
         return Asked(number, method) if isinstance(number, int | str) else Told(method)
     if isinstance(number, str) and number.isdecimal() and len(number) < 10:
         number = int(number)  # some servers answer with the id as text
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise Malformed("a message without method and id")
     error = item.get("error")
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise Malformed(
+            "a message without method and id" if error is None else f"an error without an id: {_said(error)}"
+        )
     if error is not None:
         return Answer(number, error=_said(error))
     if not isinstance(item.get("result"), dict):
@@ -217,6 +230,8 @@ def _schema(tool: str, raw: Any, say: Callable[[str], str]) -> Json:
         raise Malformed(f"{tool}: dropped, models take no {min(odd)} at the top of a schema")
     if not all(_PROPERTY.fullmatch(key) for key in raw.get("properties", {})):
         raise Malformed(f"{tool}: dropped, models do not take the names of its arguments")
+    if wrong := schemas.first_fault(raw):
+        raise Malformed(f"{tool}: dropped, its schema is not valid at {clean(wrong)[:80]}")
     schema: Json = _said_in({"properties": {}} | raw, say)
     try:
         size = len(orjson.dumps(schema))
@@ -275,7 +290,9 @@ def called(result: Json) -> Called:
     content = result.get("content", [])
     if not isinstance(content, list):
         raise Malformed("its result has no list of parts")
-    parts = [_part(item) for item in content]
+    parts = [_part(item) for item in content[:MAX_PARTS]]
+    if len(content) > MAX_PARTS:
+        parts.append(Part("left_out", f"{len(content) - MAX_PARTS} parts after the first {MAX_PARTS}"))
     structured = result.get("structuredContent")
     if isinstance(structured, dict) and not any(part.kind == "text" for part in parts):
         if _depth(structured) > MAX_DEPTH:

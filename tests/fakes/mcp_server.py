@@ -3,7 +3,8 @@
     python mcp_server.py [MODE] [FILE]      stdio; FILE gets one line `PID` per start
     with HttpMcp() as fake:                 fake.url; fake.requests = [(method, headers, message)]
 
-Modes of the start: ok, hang, crash, garbage, old (an unknown version), silent (answers `initialize` only), empty.
+Modes of the start: ok, hang, crash, garbage, old (an unknown version), silent (answers `initialize` only), empty,
+flood (log lines without end), half (ids and cursors that are half a character), circle (a page names itself as next).
 The tools below do one thing each; `TOOLS` lists them, over two pages.
 """
 
@@ -34,6 +35,7 @@ TOOLS = [
     _tool("stuck", "Stops everything"),
     _tool("crash", "Ends the process"),
     _tool("malformed", "Answers nonsense", how=TEXT),
+    _tool("pings", "Asks many times first", count=NUMBER),
     _tool("noise", "Prints a line that is no message first"),
     _tool("huge", "Many characters", size=NUMBER),
     _tool("image", "A picture", count=NUMBER),
@@ -96,7 +98,10 @@ class Brain:
         if method == "initialize":
             version = "1999-01-01" if self.mode == "old" else VERSION
             info = {"name": "fake", "version": "1"}
-            return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}}
+            opened = {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}}
+            if self.mode == "half":
+                return ['{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', {"jsonrpc": "2.0", "id": "?"} | opened]
+            return opened
         if self.mode == "silent":
             return None
         if method == "ping":
@@ -104,8 +109,12 @@ class Brain:
         if method == "tools/list":
             if self.mode == "empty":
                 return {"result": {"tools": []}}
+            if self.mode == "circle":
+                return {"result": {"tools": TOOLS[:1], "nextCursor": "again"}}
             if not params.get("cursor"):
-                return {"result": {"tools": TOOLS[:5] + self.more, "nextCursor": "two"}}
+                return {
+                    "result": {"tools": TOOLS[:5] + self.more, "nextCursor": "\ud800" if self.mode == "half" else "two"}
+                }
             return {"result": {"tools": TOOLS[5:]}}
         if method == "tools/call":
             return self.call(params["name"], params.get("arguments") or {})
@@ -136,6 +145,9 @@ class Brain:
                 }[given["how"]]
             case "noise":
                 return ["a log line", {"jsonrpc": "2.0", "id": "?", "result": _text("after noise")}]
+            case "pings":
+                asked = [{"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"} for number in range(given["count"])]
+                return [*asked, {"jsonrpc": "2.0", "id": "?", "result": _text("after pings")}]
             case "huge":
                 return {"result": _text("x" * int(given["size"]))}
             case "image":
@@ -179,6 +191,8 @@ def main(mode: str, note: str = "") -> None:
         sys.exit("nothing works today")
     if mode == "garbage":
         print('{"this": "is no message"}', flush=True)
+    while mode == "flood":
+        sys.stdout.write("a log line\n" * 1000)
     brain, lock = Brain(mode), threading.Lock()
 
     def work(message: dict[str, Any]) -> None:

@@ -8,7 +8,8 @@ import os
 import pytest
 from PIL import Image
 
-from agents_app.mcp import wire
+from agents_app.agent_yaml import AgentYamlError
+from agents_app.mcp import flood, wire
 from agents_app.tools.contract import ERROR, WARN
 from halo_site.lib.access_level import Access
 from tests.agents_app.mcp.conftest import until
@@ -48,6 +49,13 @@ async def test_what_models_cannot_call_is_dropped_with_a_warning(agents, server,
         "dropped, its schema describes no object",
         "dropped, the name is longer than 64 characters",
     ]
+
+
+@pytest.mark.parametrize("names", [("a", "a__b"), ("a_", "a"), ("a", "a")])
+def test_servers_whose_tools_could_be_taken_for_each_other_are_refused(agents, stdio, names):
+    with pytest.raises(AgentYamlError, match=r"nobody can tell apart|is there twice"):
+        agents.agent(*(stdio(name=name) for name in names))
+    agents.agent(stdio(name="a"), stdio(name="a-b"), stdio(name="a_b"), stdio(name="ab"))
 
 
 async def test_the_list_of_the_agent_limits_them(agents, server, pool):
@@ -127,6 +135,28 @@ async def test_L5_half_characters_and_NUL_are_mended(agents, stdio):
 async def test_lines_that_are_no_messages_are_passed_over(agents, stdio):
     await agents.offered(stdio())
     assert (await agents.call("noise")).text == "after noise"
+
+
+async def test_a_server_that_asks_without_end_gets_few_replies_and_its_answer_counts(agents, home):
+    with HttpMcp() as fake:
+        (home / "secrets" / "settings.yaml").write_text(f"general: {{outbound: {{allow: '127.0.0.1:{fake.port}'}}}}\n")
+        await agents.offered({"name": "fake", "transport": "http", "url": fake.url})
+        before = len(fake.requests)
+        assert (await agents.call("pings", count=300)).text == "after pings"
+        await until(lambda: len(fake.requests) > before + 1)
+        assert (await agents.call("echo", text="on")).text == "on"
+        assert len(fake.requests) < before + 100, "each reply is a connection"
+
+
+async def test_a_call_that_brings_nothing_but_other_messages_ends(agents, stdio, home, monkeypatch):
+    monkeypatch.setattr(flood, "MOST", 50)
+    said = f"{ERROR}MCP server fake: it sent more than 50 messages that nobody asked for within 10 s"
+    await agents.offered(stdio())
+    assert (await agents.call("pings", count=200)).text == f"{said} and was ended"
+    with HttpMcp() as fake:
+        (home / "secrets" / "settings.yaml").write_text(f"general: {{outbound: {{allow: '127.0.0.1:{fake.port}'}}}}\n")
+        await agents.offered({"name": "fake", "transport": "http", "url": fake.url})
+        assert (await agents.call("pings", count=200)).text == said
 
 
 async def test_large_results_arrive_and_endless_ones_end_the_call(agents, server, monkeypatch):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agents_app.mcp import flood
 from agents_app.mcp.server import IDLE_SECONDS, RESTART_SECONDS
 from agents_app.tools.contract import ERROR
 from tests.agents_app.mcp.conftest import FAKE, until
@@ -59,6 +60,44 @@ async def test_a_failed_start_is_told_and_leaves_no_process(agents, stdio, tmp_p
     assert offer.tools == ()
     assert offer.missing["mcp__fake__"].startswith(f"MCP server fake: {said}")
     assert not any(map(lives, pids(note)))
+
+
+async def test_half_characters_in_ids_and_cursors_keep_no_server_from_starting(agents, stdio):
+    offer = await agents.offered(stdio("half"))
+    assert offer.missing == {}
+    assert (await agents.call("echo", text="on")).text == "on"
+
+
+async def test_a_list_of_tools_that_runs_in_a_circle_ends_with_a_warning(agents, stdio, pool):
+    await agents.offered(stdio("circle"))
+    [running] = pool.servers.values()
+    assert running.warnings == (
+        "mcp__fake__echo: dropped, the name is there twice",
+        "its list of tools has no end; the 2 pages read so far count",
+    )
+
+
+async def test_a_server_that_only_prints_is_ended(agents, stdio, tmp_path):
+    note = tmp_path / "started"
+    offer = await agents.offered(stdio("flood", note))
+    assert "nobody asked for within 10 s and was ended" in offer.missing["mcp__fake__"]
+    assert not any(map(lives, pids(note)))
+
+
+async def test_others_have_their_turn_during_a_flood():
+    turns = 0
+
+    async def work() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other, count = asyncio.create_task(work()), flood.Flood()
+    for _ in range(5 * flood.AT_ONCE):
+        await count.note()
+    other.cancel()
+    assert turns >= 5
 
 
 async def test_a_program_that_is_not_there_is_told(agents, stdio):

@@ -110,8 +110,57 @@ def test_an_endless_list_is_cut_with_a_warning():
         ({"anyOf": [{"required": ["a"]}]}, "models take no anyOf at the top of a schema"),
         ({"properties": {"a b": {}}}, "models do not take the names of its arguments"),
         ({"properties": {"a": {"maximum": 2**70}}}, "its schema cannot be passed on"),
+        ({"properties": {"a": "string"}}, "its schema is not valid at properties.a"),
+        ({"properties": {"a": {"type": "str"}}}, "its schema is not valid at properties.a.type"),
+        ({"properties": {"a": {"type": []}}}, "its schema is not valid at properties.a.type"),
+        ({"properties": {"a": {"required": True}}}, "its schema is not valid at properties.a.required"),
+        ({"required": ["a", "a"]}, "its schema is not valid at required"),
+        ({"properties": {"a": {"enum": "x"}}}, "its schema is not valid at properties.a.enum"),
+        ({"properties": {"a": {"items": [{"type": "string"}]}}}, "its schema is not valid at properties.a.items"),
+        ({"properties": {"a": {"anyOf": []}}}, "its schema is not valid at properties.a.anyOf"),
+        ({"properties": {"a": {"anyOf": [{}, 3]}}}, "its schema is not valid at properties.a.anyOf.1"),
+        ({"properties": {"a": {"exclusiveMinimum": True}}}, "its schema is not valid at properties.a.exclusiveMinimum"),
+        ({"properties": {"a": {"maximum": float("nan")}}}, "its schema is not valid at properties.a.maximum"),
+        ({"$defs": {"b": {"minLength": -1}}}, "its schema is not valid at $defs.b.minLength"),
+        ({"$defs": []}, "its schema is not valid at $defs"),
     ],
 )
 def test_a_schema_for_which_vendors_refuse_whole_requests_is_dropped(more, why):
     tools, warnings = wire.offered("f", [{"name": "t", "inputSchema": {"type": "object"} | more}], None)
     assert (tools, warnings) == ((), (f"mcp__f__t: dropped, {why}",))
+
+
+def test_a_schema_as_servers_write_it_is_passed_on_as_it_is():
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "title": "Search",
+        "properties": {
+            "query": {"type": "string", "minLength": 1, "pattern": "^[^ ]", "examples": ["a"], "default": None},
+            "kind": {"anyOf": [{"type": ["string", "null"], "enum": ["a", None]}, {"$ref": "#/$defs/kind"}]},
+            "sizes": {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0.5}, "maxItems": 3.0},
+            "anything": True,
+            "nested": {"type": "object", "additionalProperties": {"const": 3}, "x-order": [1]},
+        },
+        "required": [],
+        "additionalProperties": False,
+        "$defs": {"kind": {"not": {"type": "integer"}}},
+    }
+    [tool], warnings = wire.offered("f", [{"name": "t", "inputSchema": schema}], None)
+    assert (tool.schema, warnings) == (schema, ())
+
+
+def test_what_a_server_called_its_request_comes_back_in_the_reply():
+    for text in ("\ud800", 10**40):
+        assert json.loads(wire.reply_to(wire.Asked(text, "ping")))["id"] == text
+
+
+def test_an_error_without_an_id_says_what_the_server_said():
+    with pytest.raises(wire.Malformed, match=r"an error without an id: no such thing \(-32700\)"):
+        wire.read(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no such thing"}}')
+
+
+def test_a_result_of_countless_parts_is_cut_with_a_note():
+    parts = wire.called({"content": [{"type": "text", "text": "x"}] * (wire.MAX_PARTS + 7)}).parts
+    assert len(parts) == wire.MAX_PARTS + 1
+    assert parts[-1] == wire.Part("left_out", f"7 parts after the first {wire.MAX_PARTS}")
