@@ -150,23 +150,23 @@ class Unknown:
 Meaning = BuiltIn | RunSkill | ListVerbs | Refused | Unknown
 
 
-def owners(skills: Sequence[Skill]) -> tuple[dict[str, Skill], list[str]]:
-    """Whose a slash is: command -> skill, and warnings about those that came too late.
+def owners(skills: Sequence[Skill]) -> tuple[dict[str, Skill], dict[str, str]]:
+    """Whose a slash is: command -> skill; and id -> warning for each skill that does not get the one it asks for.
 
     Built-in commands are nobody's. Among skills the first wins, one that is off or broken only when no other asks.
     """
     found: dict[str, Skill] = {}
-    warnings: list[str] = []
+    warnings: dict[str, str] = {}
     for skill in sorted(skills, key=lambda skill: not skill.usable):
         command = skill.file.command
         if not command or not skill.file.user_invocable or skill.overridden:
             continue
-        if command in BUILT_IN or command in EVERYWHERE:
+        ours = command in BUILT_IN or command in EVERYWHERE
+        if ours and skill.id == command:  # it serves the other verbs of ours
             continue
-        if command in found:
-            warnings.append(
-                f'skill "{skill.id}": /{command} belongs to "{found[command].id}"; it works without a slash'
-            )
+        if ours or command in found:
+            owner = "Halo" if ours else f'"{found[command].id}"'
+            warnings[skill.id] = f'skill "{skill.id}": /{command} belongs to {owner}; it works without a slash'
         else:
             found[command] = skill
     return found, warnings

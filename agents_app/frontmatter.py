@@ -62,6 +62,7 @@ def by_line(block: str) -> dict[str, tuple[str, range]]:
     """Top-level keys as people mean them: key -> (text, the lines it takes, from 0). The first of a double key counts.
 
     What follows more deeply indented belongs to the value. `>` and `|` in front, and quotes around, are taken off.
+    Its lines reach to the next key, or to a line that is not indented behind an empty one: nothing of a value any more.
     """
     lines = block.split("\n")
     starts = [number for number, line in enumerate(lines) if _TOP_KEY.match(line)]
@@ -69,6 +70,8 @@ def by_line(block: str) -> dict[str, tuple[str, range]]:
     for start, end in pairwise([*starts, len(lines)]):
         match = _TOP_KEY.match(lines[start])
         assert match is not None
+        gaps = [number for number in range(start + 1, end) if not lines[number].strip()]
+        end = next((n + 1 for n in gaps if n + 1 < end and lines[n + 1].strip() and lines[n + 1][0] not in " \t"), end)
         after = [line.strip() for line in lines[start + 1 : end] if line[:1] in (" ", "\t")]
         first = (match.group(2) or "").strip()
         if re.fullmatch(r"[>|][+-]?\d*", first):

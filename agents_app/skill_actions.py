@@ -1,5 +1,6 @@
 """Looking at and changing skills from the app."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from halo_site.lib.text import clean
 from halo_site.lib.yaml_edit import dump
 from workspaces_app.access import Caller
 
+from .commands import owners
 from .disabled import NOTHING, disabled_at
 from .item_places import Place, make, new_place, read_file, remove, told, write_file
 from .seed import SKILLS
@@ -20,10 +22,13 @@ from .skills import FILE, Skill, list_skills, read_skill
 def rows(workspace: Path | None) -> list[dict[str, Any]]:
     """The skills of both scopes for a list; those that cannot load with `error`."""
     disabled = disabled_at(workspace) if workspace else NOTHING
-    return [row_of(skill) for skill in list_skills(workspace, disabled)]
+    skills = list_skills(workspace, disabled)
+    late = owners(skills)[1]
+    return [row_of(skill, () if skill.overridden else filter(None, [late.get(skill.id)])) for skill in skills]
 
 
-def row_of(skill: Skill) -> dict[str, Any]:
+def row_of(skill: Skill, more: Iterable[str] = ()) -> dict[str, Any]:
+    """more: warnings that come of the other skills."""
     file = skill.file
     return {
         "id": skill.id,
@@ -42,7 +47,7 @@ def row_of(skill: Skill) -> dict[str, Any]:
         "overridden": skill.overridden,
         "disabled": skill.disabled,
         "builtIn": is_built_in(skill.scope, skill.id),
-        "warnings": list(file.warnings),
+        "warnings": [*file.warnings, *more],
         "error": file.error,
     }
 

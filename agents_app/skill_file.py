@@ -6,24 +6,31 @@ more open.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from halo_site.lib.access_level import Access
+from halo_site.lib.text import REPLACEMENT
 from halo_site.lib.yaml_files import Lines, YamlError, load_with_lines
 
 from .frontmatter import Cut, by_line, cut
 
 FREE_TEXT = ("name", "description", "command")
-HIDDEN_FROM_MODEL = ("disable-model-invocation", "disableModelInvocation")
-OFFERED_TO_PEOPLE = ("user-invocable", "userInvocable")
-KNOWN = frozenset({*FREE_TEXT, "requiresAccess", "verbs", *HIDDEN_FROM_MODEL, *OFFERED_TO_PEOPLE})
+HIDDEN_FROM_MODEL = "disable-model-invocation"
+OFFERED_TO_PEOPLE = "user-invocable"
+KNOWN = (*FREE_TEXT, "requiresAccess", "verbs", HIDDEN_FROM_MODEL, OFFERED_TO_PEOPLE)
+IN_VERB = ("name", "builtin", "requiresAccess", "desc")
 ACCEPTED = frozenset({"allowed-tools", "metadata", "license", "compatibility", "version", "model", "argument-hint"})
+MAX_NAME = 100
 MAX_DESCRIPTION = 1024
 COMMAND = re.compile(r"/?([\w-]{1,64})")
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
+# A line that limits who may do what, though it stands where nobody looks for it.
+_ASTRAY = re.compile(
+    r"""^[\s"'?{-]*(requires[-_]?access|user[-_]?invocable|disable[-_]?model[-_]?invocation)["']?\s*:""", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,9 @@ class SkillFile:
     error: str = ""
 
 
+CURE = "put quotes around a value that holds `: ` or ` #`, and close the header with `---`"
+
+
 class _Broken(Exception):
     """The header cannot be trusted. Shown as the skill's error."""
 
@@ -63,6 +73,10 @@ def parse(text: str, folder: str) -> SkillFile:
     if parts.unclosed:
         error = f"line {parts.offset}: the header is never closed; put `---` on a line of its own behind its last key"
         return SkillFile(name=folder, error=error)
+    if error := _no_text(text) or (_astray(parts.body.split("\n"), 1) if parts.header is None else ""):
+        return SkillFile(name=folder, error=error)
+    if REPLACEMENT in text:
+        warnings.append("parts of it are not UTF-8 and cannot be read; save the file as UTF-8")
     if parts.header is None:
         warnings.append("there is no header (`---`, `name:`, `description:`, `---`); the first line stands in for it")
         return SkillFile(
@@ -71,18 +85,18 @@ def parse(text: str, folder: str) -> SkillFile:
     try:
         return _read(parts, folder, warnings)
     except _Broken as error:
-        known = by_line(parts.header)
-        free = {key: known[key][0] for key in FREE_TEXT if key in known}
+        free = {key: value for key, (value, _) in _free_texts(parts.header).items()}
         return SkillFile(name=free.get("name") or folder, description=_one_line(free), error=str(error))
 
 
 def _read(parts: Cut, folder: str, warnings: list[str]) -> SkillFile:
     document, lines = _document(parts, warnings)
+    document = _spelt(document, KNOWN, lines, parts.offset)
     place = _Place(document, lines, parts.offset, warnings)
     for key in document:
         if key not in KNOWN and key not in ACCEPTED:
             warnings.append(f'{place.at(key)}unknown key "{key}" is ignored')
-    name = place.text("name")
+    name = " ".join(place.text("name").split())[:MAX_NAME]
     if not name:
         warnings.append("`name` is missing; the folder's name is used")
     elif name != folder:
@@ -100,8 +114,8 @@ def _read(parts: Cut, folder: str, warnings: list[str]) -> SkillFile:
         command=_command(place),
         requires=place.level("requiresAccess", document),
         verbs=_verbs(place),
-        user_invocable=place.flag(*OFFERED_TO_PEOPLE, default=True, narrow=False),
-        model_invocable=not place.flag(*HIDDEN_FROM_MODEL, default=False, narrow=True),
+        user_invocable=place.flag(OFFERED_TO_PEOPLE, default=True, narrow=False),
+        model_invocable=not place.flag(HIDDEN_FROM_MODEL, default=False, narrow=True),
         body=parts.body.strip(),
         warnings=tuple(warnings),
     )
@@ -122,23 +136,72 @@ def _document(parts: Cut, warnings: list[str]) -> tuple[dict[str, Any], Lines]:
         if not isinstance(document, dict):
             raise _Broken(f"line {parts.offset + 1}: the header needs `key: value` lines")
         reason = "name, description and command are texts"
-    known = by_line(parts.header)
+    known = _free_texts(parts.header)
     rest = parts.header.split("\n")
-    for key in FREE_TEXT:
-        for number in known[key][1] if key in known else ():
+    for _, taken_lines in known.values():
+        below = rest[taken_lines.start + 1 : taken_lines.stop]
+        if error := _astray(below, parts.offset + taken_lines.start + 2):
+            raise _Broken(error)
+        for number in taken_lines:
             rest[number] = ""
     try:
         document, lines = load_with_lines("\n".join(rest))
     except YamlError as error:
         line = f"line {error.line + parts.offset}: " if error.line else ""
-        raise _Broken(f"{line}{error.problem}; put quotes around a value that holds `: ` or ` #`") from error
+        raise _Broken(f"{line}{error.problem}; {CURE}") from error
     if document is not None and not isinstance(document, dict):
-        raise _Broken(f"line {parts.offset + 1}: the header needs `key: value` lines")
+        raise _Broken(f"line {parts.offset + 1}: the header needs `key: value` lines; {CURE}")
     warnings.append(f"the header is not YAML and was read line by line ({reason}); quotes around the text mend it")
-    taken = {key: known[key][0] for key in FREE_TEXT if key in known}
-    for key in taken:
-        lines[(key,)] = known[key][1].start + 1
-    return (document or {}) | taken, lines
+    for key, (_, taken_lines) in known.items():
+        lines[(key,)] = taken_lines.start + 1
+    return (document or {}) | {key: value for key, (value, _) in known.items()}, lines
+
+
+def _free_texts(header: str) -> dict[str, tuple[str, range]]:
+    """The free texts of a header that is not YAML, as `by_line` reads them, under their proper names."""
+    found: dict[str, tuple[str, range]] = {}
+    for key, value in by_line(header).items():
+        if (proper := _proper(key, FREE_TEXT)) in FREE_TEXT:
+            found.setdefault(proper, value)
+    return found
+
+
+def _proper(key: str, known: Iterable[str]) -> str:
+    """The known key that is meant by another spelling, such as requires_access or RequiresAccess; else the key."""
+    plain = key.replace("-", "").replace("_", "").lower()
+    return next((each for each in known if each.replace("-", "").lower() == plain), key)
+
+
+def _spelt(mapping: Mapping[str, Any], known: Iterable[str], lines: Lines, offset: int, *path: str) -> dict[str, Any]:
+    """`mapping` with the proper names of its keys. Raises _Broken where it cannot be told what they say."""
+    found: dict[str, Any] = {}
+    for key, value in mapping.items():
+        proper, line = _proper(key, known), lines.near((*path, key))
+        if proper in found:
+            raise _Broken(f"line {line + offset}: the key `{proper}` is there twice")
+        if key == "<<":
+            raise _Broken(f"line {line + offset}: `<<` is not read here; write the keys themselves")
+        found[proper] = value
+        lines[(*path, proper)] = line
+    return found
+
+
+def _no_text(text: str) -> str:
+    plain = text.removeprefix("\ufeff")
+    if not plain.strip():
+        return "the file is empty"
+    return "it is no UTF-8 text; save the file as UTF-8" if plain.startswith(REPLACEMENT) else ""
+
+
+def _astray(lines: Iterable[str], first: int) -> str:
+    """What limits rights and stands where it would not count: an error, or "". first: the number of the first line."""
+    for number, line in enumerate(lines, first):
+        if found := _ASTRAY.match(line):
+            return (
+                f"line {number}: `{found[1]}` does not count here; it belongs at the start of a line of its own, in a "
+                "header (`---` above and below) that begins with the first line of the file"
+            )
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,18 +220,16 @@ class _Place:
     def text(self, key: str) -> str:
         return str(self.document.get(key) or "").strip()
 
-    def flag(self, *names: str, default: bool, narrow: bool) -> bool:
+    def flag(self, name: str, *, default: bool, narrow: bool) -> bool:
         """A yes or no. What is neither counts as the narrower of the two."""
-        for name in names:
-            value = self.document.get(name)
-            if value is None:
-                continue
-            word = value.strip().lower() if isinstance(value, str) else ""
-            if word in _YES or word in _NO:
-                return word in _YES
-            self.warnings.append(f"{self.at(name)}{name} must be true or false; it counts as {str(narrow).lower()}")
-            return narrow
-        return default
+        value = self.document.get(name)
+        if value is None:
+            return default
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if word in _YES or word in _NO:
+            return word in _YES
+        self.warnings.append(f"{self.at(name)}{name} must be true or false; it counts as {str(narrow).lower()}")
+        return narrow
 
     def level(self, key: str, mapping: Mapping[str, Any], *path: str) -> Access | None:
         """An access level; None when it is not set or no known one (spec commands: unknown counts as unset)."""
@@ -201,8 +262,9 @@ def _verbs(place: _Place) -> tuple[Verb, ...]:
     found: dict[str, Verb] = {}
     for number, item in enumerate(raw):
         path = ("verbs", str(number))
-        entry: Mapping[str, Any] = {"name": item} if isinstance(item, str) else item
-        name = entry.get("name") if isinstance(entry, dict) else None
+        given = {"name": item} if isinstance(item, str) else item
+        entry = _spelt(given, IN_VERB, place.lines, place.offset, *path) if isinstance(given, dict) else {}
+        name = entry.get("name")
         if not isinstance(name, str) or not name.strip() or any(char.isspace() for char in name.strip()):
             raise _Broken(f"{place.at(*path)}a verb needs a name of one word, such as `- {{name: draft}}`")
         verb = Verb(

@@ -116,6 +116,10 @@ def read_skill(workspace: Path | None, scope: Scope, folder: Path, disabled: Dis
 
 
 def _file_of(base: Path, folder: Path, *, trusted: bool) -> SkillFile:
+    if not is_item_id(folder.name):
+        return SkillFile(
+            name=folder.name, error="the name of its folder may hold letters, digits, _ and - only; rename the folder"
+        )
     inside = folder.relative_to(base)
     try:
         found = read_text(base, f"{inside}/{FILE}", trusted=trusted)
@@ -149,8 +153,13 @@ def _other_spelling(folder: Path) -> str:
 
 
 def _folders(folder: Path) -> list[Path]:
+    """Of those with a name that is no id only the ones that were meant as a skill."""
     try:
-        return sorted(place for place in folder.iterdir() if is_item_id(place.name) and place.is_dir())
+        return sorted(
+            place
+            for place in folder.iterdir()
+            if place.is_dir() and (is_item_id(place.name) or (place.name.isprintable() and _other_spelling(place)))
+        )
     except OSError:
         return []
 

@@ -27,10 +27,11 @@ async def run(params: Params, ctx: ToolContext) -> ToolResult:
     def look() -> ToolResult:
         offered = offered_skills(ctx.workspace, ctx.skills, ctx.level, disabled)
         wanted = params.skill_id.strip()
-        for skill in offered:
-            if wanted in (skill.id, skill.file.name):
-                return ToolResult(activation_text(skill, ctx.placeholders, limit))
-        return refused(_why_not(wanted, ctx, offered))
+        named = [skill for skill in offered if wanted in (skill.id, skill.file.name)]
+        if not named:
+            return refused(_why_not(wanted, ctx, offered))
+        skill = min(named, key=lambda skill: skill.id != wanted)  # no name takes the id of another
+        return ToolResult(activation_text(skill, ctx.placeholders, limit))
 
     return await in_thread(look)
 

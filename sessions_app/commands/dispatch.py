@@ -126,7 +126,7 @@ def run(name: str, rest: str, context: Context) -> Result | None:
     session = active_session(context)
     here = here_for(context, session)
     name, rest = aliases.current().expand(name, rest.strip())
-    for warning in owners(here.skills)[1]:
+    for warning in owners(here.skills)[1].values():
         log.warning("%s", warning)
     meant = meaning(f"/{name} {rest}", here)
     typed = " ".join([name, *rest.split(maxsplit=1)[:1]])[:MOST_TYPED]

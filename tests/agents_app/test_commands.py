@@ -69,7 +69,11 @@ def test_4_a_built_in_is_never_taken_and_of_two_skills_the_first_keeps_the_slash
     thief, first, second = skill("thief", "command: session"), skill("a", "command: x"), skill("b", "command: /x")
     found, warnings = owners([thief, first, second])
     assert found == {"x": first}
-    assert warnings == ['skill "b": /x belongs to "a"; it works without a slash']
+    assert warnings == {
+        "thief": 'skill "thief": /session belongs to Halo; it works without a slash',
+        "b": 'skill "b": /x belongs to "a"; it works without a slash',
+    }
+    assert owners([AGENT]) == ({}, {}), "it serves the other verbs of ours"
     assert meaning("/session list", here(Access.FULL, thief)) == BuiltIn("session", "list", "")
     assert second.usable
 
@@ -117,7 +121,7 @@ def test_8_goal_is_there_only_when_it_is_switched_on_and_for_full_access():
     assert "goal" in names(here(goal=True))
     assert "goal" not in names(here(Access.WORKSPACE, goal=True))
     assert meaning("/goal status", here(goal=True)) == BuiltIn("goal", "status", "")
-    assert owners([skill("g", "command: goal")]) == ({}, [])
+    assert owners([skill("g", "command: goal")])[0] == {}
 
 
 def test_people_who_may_not_invoke_a_skill_still_have_its_verbs_on_an_object():

@@ -205,6 +205,21 @@ def test_skills_are_listed_with_what_they_are_and_why_they_fail(admin, space, ho
     assert shared["verbs"] == [{"name": "draft", "desc": "", "builtin": False, "requiresAccess": "full"}]
 
 
+def test_a_skill_that_does_not_get_its_slash_says_so_in_the_list(admin, space, home):
+    skill(home / "global", "first", more="command: /x\n")
+    skill(home / "global", "second", more="command: /x\n")
+    skill(home / "global", "thief", more="command: /help\n")
+    rows = {row["id"]: row["warnings"] for row in admin.get("/api/skills").json()["skills"] if not row["builtIn"]}
+    assert rows == {
+        "first": [],
+        "second": ['skill "second": /x belongs to "first"; it works without a slash'],
+        "thief": ['skill "thief": /help belongs to Halo; it works without a slash'],
+    }
+    built_in = [row for row in admin.get("/api/skills").json()["skills"] if row["builtIn"]]
+    assert built_in
+    assert not any(row["warnings"] for row in built_in)
+
+
 def test_C65_a_skill_with_a_colon_is_listed_whole(admin, home):
     folder = home / "global/skills/audit"
     folder.mkdir(parents=True)

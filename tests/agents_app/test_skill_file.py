@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from agents_app.frontmatter import cut
 from agents_app.skill_file import SkillFile, Verb, parse
 from halo_site.lib.access_level import Access
+from halo_site.lib.text import decode
 
 
 def skill(header: str, body: str = "Body", folder: str = "audit") -> SkillFile:
@@ -28,7 +29,8 @@ def test_C65_a_colon_in_the_description_loses_no_other_key():
 def test_C65_a_header_that_cannot_be_recovered_is_broken_with_line_and_cure():
     found = skill("name: audit\ndescription: fine: text\nmetadata: a: b\nrequiresAccess: full")
     assert found.error == (
-        "line 4: mapping values are not allowed in this context; put quotes around a value that holds `: ` or ` #`"
+        "line 4: mapping values are not allowed in this context; put quotes around a value that holds `: ` or ` #`, "
+        "and close the header with `---`"
     )
     assert (found.name, found.description) == ("audit", "fine: text"), "people still see which one it is"
     assert found.body == ""
@@ -48,6 +50,69 @@ def test_C65_a_header_that_cannot_be_recovered_is_broken_with_line_and_cure():
 )
 def test_what_limits_rights_is_never_guessed(header, said):
     assert said in skill(header).error
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["requiresAccess", "requires-access", "requires_access", "RequiresAccess", "REQUIRES_ACCESS", '"requiresAccess"'],
+)
+def test_a_level_counts_however_its_key_is_spelt(key):
+    assert skill(f"name: audit\ndescription: d\n{key}: full").requires is Access.FULL
+    [verb] = skill(f"name: audit\ndescription: d\nverbs: [{{name: x, {key}: full}}]").verbs
+    assert verb.requires is Access.FULL
+
+
+def test_two_spellings_of_one_key_are_one_too_many():
+    assert (
+        "line 3: the key `requiresAccess` is there twice" in skill("requiresAccess: full\nrequires-access: full").error
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nname: x\ndescription: use: it\n requiresAccess: full\n---\nBody",
+        "---\nname: x\ndescription: use it\n  'requiresAccess': full\n---\nBody",
+        '---\nname: x\ndescription: use: it\n"requiresAccess": full\n---\nBody',
+        "---\nname: x\ndescription:\n  disable-model-invocation: true\n---\nBody",
+        "<!-- a licence -->\n---\nname: x\nrequiresAccess: full\n---\nBody",
+        "```markdown\n---\nname: x\nuser-invocable: false\n---\nBody\n```",
+        "# Title\n\n---\nname: x\nrequires_access: full\n---\nBody",
+        "----\nname: x\nrequiresAccess: full\n----\nBody",
+    ],
+)
+def test_a_limit_where_it_would_not_count_breaks_the_skill(text):
+    found = parse(text, "x")
+    assert "does not count here" in found.error
+    assert found.body == ""
+
+
+def test_merged_keys_break_the_skill():
+    assert "line 2: `<<` is not read here" in skill("<<: {requiresAccess: full}").error
+
+
+@pytest.mark.parametrize("description", ["d", "use: it"])
+def test_a_header_that_only_a_rule_of_the_body_closes_loses_no_instructions_in_silence(description):
+    found = parse(f"---\nname: x\ndescription: {description}\n\nDo this first.\n\n---\n\nThen that.", "x")
+    assert found.error.endswith("close the header with `---`")
+
+
+@pytest.mark.parametrize("text", ["", "\ufeff", " \r\n\n"])
+def test_an_empty_file_is_no_skill(text):
+    assert parse(text, "x").error == "the file is empty"
+
+
+def test_another_encoding_is_told():
+    text = "---\nname: x\ndescription: caf\xe9\n---\nBody"
+    assert parse(decode(text.encode("utf-16")), "x").error == "it is no UTF-8 text; save the file as UTF-8"
+    found = parse(decode(text.encode("latin-1")), "x")
+    assert (found.error, found.body) == ("", "Body")
+    assert "save the file as UTF-8" in found.warnings[0]
+
+
+def test_a_name_is_one_line_of_bearable_length():
+    assert skill("name: |\n  one\n  two").name == "one two"
+    assert len(skill(f"name: {'n' * 5000}").name) == 100
 
 
 def test_a_header_that_is_never_closed_is_broken_and_a_rule_on_top_is_not():

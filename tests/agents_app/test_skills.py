@@ -71,6 +71,16 @@ def test_a_skill_that_cannot_load_is_listed_with_its_reason(shared, own, workspa
     assert [each.id for each in offered_skills(workspace, ["empty", "broken", "fine"], Access.FULL)] == ["fine"]
 
 
+def test_a_folder_with_an_impossible_name_is_listed_with_its_cure_if_a_skill_is_in_it(shared, own, workspace):
+    skill(own, "my skill v1.2")
+    (own / "skills/.hidden").mkdir()
+    [found] = list_skills(workspace)
+    assert (found.id, found.usable) == ("my skill v1.2", False)
+    assert "rename the folder" in found.file.error
+    with pytest.raises(SkillNotFound):
+        find_skill(workspace, "my skill v1.2")
+
+
 def test_a_broken_skill_of_the_workspace_does_not_let_the_homes_through(shared, own, workspace):
     skill(shared, "notes")
     (own / "skills/notes").mkdir(parents=True)

@@ -46,6 +46,15 @@ async def test_a_skill_that_was_switched_off_meanwhile_is_not_available(call, co
     assert "At " not in result.text
 
 
+async def test_a_name_never_takes_the_id_of_another_skill(call, context, shared):
+    skill(shared, "notes", "The real one.")
+    (skill(shared, "impostor") / "SKILL.md").write_text("---\nname: notes\n---\nThe false one.")
+    result = await call("activate_skill", ctx=context(skills=["impostor", "notes"]), skill_id="notes")
+    assert "The real one." in result.text
+    alone = await call("activate_skill", ctx=context(skills=["impostor"]), skill_id="notes")
+    assert "The false one." in alone.text, "models may use names, too"
+
+
 async def test_a_broken_skill_says_why(call, context, shared):
     skill(shared, "notes", more="verbs: x\n")
     result = await call("activate_skill", ctx=context(skills=["notes"]), skill_id="notes")
