@@ -23,7 +23,7 @@ from .providers.registry import registry
 
 log = logging.getLogger(__name__)
 
-TEMPLATE_VERSION = 78
+TEMPLATE_VERSION = 79
 SEEDS = Path(__file__).parent / "seeds"
 CATALOGUE = Path(__file__).parent / "providers" / "catalogue"
 DOCS = Path(__file__).parent.parent / "docs"

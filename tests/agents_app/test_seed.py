@@ -17,7 +17,7 @@ from agents_app.seed import AGENTS, TEMPLATE_VERSION, seed_home, stored_version
 from halo_site.lib import settings_write
 from halo_site.lib.config_file import ConfigBroken
 
-SHIPPED = (78, "56eab5a404f8e58f")
+SHIPPED = (79, "b207c3d9a3846dfd")
 
 
 def snapshot(home):

@@ -218,6 +218,20 @@ def test_folders_that_are_passed_over_are_told(space, shared):
     assert manifest(space)["excluded"]["skipped_folders"] == ["node_modules", "local/build"]
 
 
+def test_a_skill_whose_name_is_passed_over_elsewhere_is_looked_at_and_packed(space, shared):
+    write(space, ".halo/skills/build/SKILL.md", f"---\nname: build\ntoken: abc\n---\n{KEY}\nmail anna@example.org\n")
+    write(space, ".halo/docs/dist/notes.md", f"{KEY}\n")
+    write(space, ".halo/INDEX.md", "[n](docs/dist/notes.md)")
+    stage(space, shared)
+    assert KEY not in "".join(staged(space).values())
+    assert 'token: "{{build.params.token}}"' in staged(space)[".halo/skills/build/SKILL.md"]
+    finds = manifest(space)["redactions"]["markdown_suspicious"]
+    assert {"file": ".halo/skills/build/SKILL.md", "pattern": "e-mail"}.items() <= finds[0].items()
+    told = stage(space, shared, "--zip", "--keep-all")
+    with zipfile.ZipFile(space / told["zip"]) as archive:
+        assert {".halo/skills/build/SKILL.md", ".halo/docs/dist/notes.md"} <= set(archive.namelist())
+
+
 def test_a_staging_folder_that_is_a_link_is_refused(space, shared, tmp_path):
     (tmp_path / "victim").mkdir()
     (space / ".halo/tmp").symlink_to(tmp_path / "victim")

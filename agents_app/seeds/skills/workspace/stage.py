@@ -314,12 +314,16 @@ def subfolders(folder: Path) -> list[Path]:
 
 
 def files_below(folder: Path, skipped: list[Path] | None = None) -> list[Path]:
-    """Files and links to files, sorted. Folders that are links are never entered. skipped: gets what is passed over."""
+    """Files and links to files, sorted. Folders that are links are never entered.
+
+    skipped: gets the folders that are passed over; None = none is.
+    """
     found: list[Path] = []
     for place, folders, names in os.walk(folder):
+        folders.sort()
         if skipped is not None:
-            skipped += [Path(place, name) for name in sorted(folders) if name in SKIPPED_FOLDERS]
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+            skipped += [Path(place, name) for name in folders if name in SKIPPED_FOLDERS]
+            folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
         found += [Path(place, name) for name in sorted(names)]
     return found
 
