@@ -19,23 +19,27 @@ from halo_site.lib.prepared import Param, Select
 from halo_site.lib.schema import ApiSchema, Ok
 from workspaces_app.access import Caller, CallerRequest, open_workspace
 from workspaces_app.audit import audit
+from workspaces_app.files.download import disposition
 
 from . import actions
 from .commands.api import router as commands_router
+from .commands.texts import Lang
 from .delegation.actions import output
 from .fork import fork
 from .goals.api import router as goals_router
 from .listing import MAX_LIMIT, NEW_SESSION, page_of, position_of
+from .markdown import Head, document, file_name
 from .models import Session
 from .needs import Kind, needs_of
 from .search.api import router as search_router
 from .spending_api import router as spending_router
 from .uploads import MAX_UPLOAD, save_upload
-from .windows import inputs_before, newest_window, segment, window_before
+from .windows import inputs_before, newest_window, rows_after, segment, window_before
 
 router = Router(by_alias=True, tags=["sessions"])
 
 MAX_ID = (1 << 63) - 1
+MARKDOWN = {"responses": {200: {"description": "Text", "content": {"text/markdown": {"schema": {"type": "string"}}}}}}
 
 Limit = Annotated[int, Field(ge=1)]
 Before = Annotated[int | None, Field(ge=0, le=MAX_ID)]
@@ -187,6 +191,19 @@ def read_segment(request: CallerRequest, sid: str, number: str, projectId: str |
     if rows is None:
         raise NotFound("Segment not found")
     return json_with_etag(request, {"messages": rows})
+
+
+@router.get("/sessions/logs/{path:sid}/export", openapi_extra=MARKDOWN, summary="A session as a Markdown document")
+def export_session(request: CallerRequest, sid: str, projectId: str | None = None, lang: Lang = "en") -> HttpResponse:
+    """All that was said, from the first message to now; no outputs of tools."""
+    session = _session(request, sid, projectId)
+    title = session.title or NEW_SESSION
+    rows = rows_after(session.pk, session.agent_name, 0)
+    body = "".join(document(Head(sid, title, session.agent_name, session.created_at), rows, lang))
+    response = HttpResponse(body, content_type="text/markdown; charset=utf-8")
+    response["Content-Disposition"] = disposition(file_name(title), inline=False)
+    response["Cache-Control"] = "private, no-cache"
+    return response
 
 
 @router.post("/sessions/logs/{path:sid}/fork", response={201: Forked})

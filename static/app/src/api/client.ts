@@ -44,7 +44,13 @@ interface Options {
 }
 
 /** Ask the server. Throws ApiError; `T` is what the route promises. */
-export async function request<T>(method: Method, path: string, options: Options = {}): Promise<T> {
+export const request = async <T>(method: Method, path: string, options: Options = {}): Promise<T> =>
+  (await readJson(await answerOf(method, path, options))) as T;
+
+/** The same for a route that answers plain text. */
+export const requestText = async (path: string, query: Query): Promise<string> => (await answerOf("GET", path, { query })).text();
+
+async function answerOf(method: Method, path: string, options: Options): Promise<Response> {
   const init: RequestInit = { method, credentials: "same-origin", headers: { Accept: "application/json" } };
   if (options.signal) init.signal = options.signal;
   if (options.body !== undefined) {
@@ -58,8 +64,8 @@ export async function request<T>(method: Method, path: string, options: Options 
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw new ApiError(0, cause instanceof Error ? cause.message : String(cause));
   }
+  if (response.ok) return response;
   const body = await readJson(response);
-  if (response.ok) return body as T;
   if (response.status === 401 && !options.quiet401) onSignedOut();
   const text = typeof body.error === "string" ? body.error : `${response.status} ${response.statusText}`.trim();
   const after = Number(response.headers.get("Retry-After"));

@@ -1480,6 +1480,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/logs/{sid}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A session as a Markdown document
+         * @description All that was said, from the first message to now; no outputs of tools.
+         */
+        get: operations["sessions_app_api_export_session"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/logs/{sid}/fork": {
         parameters: {
             query?: never;
@@ -7094,6 +7114,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LogWindow"];
+                };
+            };
+            /** @description Every answer outside 2xx that is not listed */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    sessions_app_api_export_session: {
+        parameters: {
+            query?: {
+                projectId?: string | null;
+                lang?: "en" | "zh";
+            };
+            header?: never;
+            path: {
+                sid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Text */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": string;
                 };
             };
             /** @description Every answer outside 2xx that is not listed */

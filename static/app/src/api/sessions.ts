@@ -1,4 +1,5 @@
-import { request } from "./client";
+import { currentLanguage } from "@/shared/i18n";
+import { request, requestText, url } from "./client";
 import type { components } from "./schema.gen";
 
 export type SessionRow = components["schemas"]["SessionRow"];
@@ -24,3 +25,12 @@ export const renameSession = (projectId: string, id: string, title: string) =>
 
 export const deleteSession = (projectId: string, id: string) =>
   request<{ ok: true; deleted: number }>("DELETE", `/sessions/logs/${encodeURIComponent(id)}`, { query: { projectId } });
+
+const exportOf = (projectId: string, id: string) =>
+  [`/sessions/logs/${encodeURIComponent(id)}/export`, { projectId, lang: currentLanguage().slice(0, 2) }] as const;
+
+/** The whole session as a Markdown document. */
+export const readMarkdown = (projectId: string, id: string): Promise<string> => requestText(...exportOf(projectId, id));
+
+/** Where the browser downloads the same. */
+export const markdownUrl = (projectId: string, id: string): string => url(...exportOf(projectId, id));

@@ -5,12 +5,13 @@ import type { TFunction } from "i18next";
 import { errorText } from "@/api/client";
 import { deleteSession, renameSession, type SessionRow } from "@/api/sessions";
 import type { Workspace } from "@/api/workspaces";
+import { copyText } from "@/shared/copy";
 import { money } from "@/shared/money";
 import { toast } from "@/shared/toast";
 import { Icon } from "@/shared/ui/Icon";
 import { Ring } from "@/shared/ui/Ring";
 import { Skeletons } from "@/shared/ui/Skeletons";
-import { openDraft, openSession, useActiveSession, useRunningSessions } from "@/shell/chatPort";
+import { ExportItems, openDraft, openSession, useActiveSession, useRunningSessions } from "@/shell/chatPort";
 import { openSearch } from "@/shell/openSearch";
 import { showPage } from "@/shell/store";
 import { filterRows, rowState, without, withTitles } from "./rows";
@@ -149,13 +150,14 @@ export function SessionList({ workspace, onPick, onTasks }: Props) {
                       <span className={state === "warn" ? "session-meta clip warn" : "session-meta clip t3"}>{meta(t, row, state === "run")}</span></span>
                   </button>
                 )}
-                {mayWrite && renaming !== row.id && (
-                  <Menu position="bottom-end" classNames={{ dropdown: "pop" }} width={180}>
+                {renaming !== row.id && (
+                  <Menu position="bottom-end" classNames={{ dropdown: "pop" }} width={210}>
                     <Menu.Target><button className="icon-btn small session-more" tabIndex={row.id === firstFocusable ? 0 : -1} aria-label={t("more", { title: titleOf(row) })}><Icon name="more" size={14} /></button></Menu.Target>
                     <Menu.Dropdown>
-                      <Menu.Item leftSection={<Icon name="pencil" size={14} />} rightSection={<kbd className="kbd">F2</kbd>} onClick={() => setRenaming(row.id)}>{t("rename")}</Menu.Item>
-                      <Menu.Item leftSection={<Icon name="copy" size={14} />} onClick={() => void navigator.clipboard?.writeText(row.id)}>{t("copyId")}</Menu.Item>
-                      <Menu.Item leftSection={<Icon name="trash" size={14} />} color="red" onClick={() => setDeletingId(row.id)}>{t("delete")}</Menu.Item>
+                      {mayWrite && <Menu.Item leftSection={<Icon name="pencil" size={14} />} rightSection={<kbd className="kbd">F2</kbd>} onClick={() => setRenaming(row.id)}>{t("rename")}</Menu.Item>}
+                      <Menu.Item leftSection={<Icon name="copy" size={14} />} onClick={() => void copyText(row.id)}>{t("copyId")}</Menu.Item>
+                      <ExportItems workspace={workspace.path} id={row.id} />
+                      {mayWrite && <Menu.Item leftSection={<Icon name="trash" size={14} />} color="red" onClick={() => setDeletingId(row.id)}>{t("delete")}</Menu.Item>}
                     </Menu.Dropdown>
                   </Menu>
                 )}

@@ -5,7 +5,7 @@ export default {
     list: "Open sessions", close: "Close {{title}}", new: "New session", all: "All open sessions", more: "More",
     draft: "Draft", untitled: "New session", stillRunning: "Still running; find it in Sessions",
   },
-  menu: { usage: "Show usage lines", thinking: "Show thinking live", copyId: "Copy session id", latest: "Jump to latest", close: "Close this tab" },
+  menu: { usage: "Show usage lines", thinking: "Show thinking live", copyId: "Copy session id", copyMarkdown: "Copy as Markdown", download: "Download as Markdown", latest: "Jump to latest", close: "Close this tab" },
   load: { loading: "Loading session", still: "Still loading", slow: "Slow network, still loading", retry: "Retry", older: "Show earlier", olderLoading: "Loading earlier messages", olderFailed: "Earlier messages could not be loaded.", gone: "That session does not exist any more.", resync: "Catching up with the server" },
   empty: { title: "What shall we work on?", hint: "{{agent}} works in this folder." , demo: "Ask the demo agent about this folder." },
   suggest: { test: "Write a test for this project", todo: "Find TODO comments", error: "Show me an error", folder: "What is in this folder?" },

@@ -8,7 +8,7 @@ const zh: Same<typeof en> = {
     list: "打开的会话", close: "关闭{{title}}", new: "新会话", all: "所有打开的会话", more: "更多",
     draft: "草稿", untitled: "新会话", stillRunning: "仍在运行，可在“会话”中找到",
   },
-  menu: { usage: "显示用量", thinking: "实时显示思考", copyId: "复制会话编号", latest: "回到最新", close: "关闭此标签" },
+  menu: { usage: "显示用量", thinking: "实时显示思考", copyId: "复制会话编号", copyMarkdown: "复制为 Markdown", download: "下载为 Markdown", latest: "回到最新", close: "关闭此标签" },
   load: { loading: "正在加载会话", still: "仍在加载", slow: "网络较慢，仍在加载", retry: "重试", older: "显示更早的消息", olderLoading: "正在加载更早的消息", olderFailed: "更早的消息加载失败。", gone: "该会话已不存在。", resync: "正在与服务器同步" },
   empty: { title: "想做点什么？", hint: "{{agent}} 在此文件夹中工作。", demo: "向演示智能体询问此文件夹。" },
   suggest: { test: "为这个项目写一个测试", todo: "查找 TODO 注释", error: "演示一个错误", folder: "这个文件夹里有什么？" },

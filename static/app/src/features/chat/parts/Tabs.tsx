@@ -2,11 +2,12 @@ import { Menu } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 
+import { copyText } from "@/shared/copy";
 import { Icon } from "@/shared/ui/Icon";
 import { Ring, type RingState } from "@/shared/ui/Ring";
 import { busy, type View } from "../model";
 import { activate, closeTab, openDraft, setLiveThinking, setShowUsage, titleOf, useChat } from "../store";
-import { copyText } from "./CopyButton";
+import { ExportItems } from "./ExportItems";
 
 /** One glyph for the state of a tab: needs you > at work > unseen > waiting > idle. */
 export function ringOf(view: View | undefined): RingState {
@@ -90,7 +91,8 @@ function TabMenu() {
 function TabMenuItems() {
   const { t } = useTranslation("chat");
   const state = useChat();
-  const { tabs, active, showUsage, liveThinking } = state;
+  const { tabs, active, workspace, showUsage, liveThinking } = state;
+  const saved = tabs.some((tab) => tab.id === active && !tab.draft);
   return (
     <>
         <Menu.Label>{t("tabs.all")}</Menu.Label>
@@ -103,6 +105,7 @@ function TabMenuItems() {
         <Menu.Item role="menuitemcheckbox" aria-checked={showUsage} leftSection={showUsage ? <Icon name="check" size={14} /> : <span className="chat-menu-gap" />} onClick={() => setShowUsage(!showUsage)}>{t("menu.usage")}</Menu.Item>
         <Menu.Item role="menuitemcheckbox" aria-checked={liveThinking} leftSection={liveThinking ? <Icon name="check" size={14} /> : <span className="chat-menu-gap" />} onClick={() => setLiveThinking(!liveThinking)}>{t("menu.thinking")}</Menu.Item>
         <Menu.Item leftSection={<Icon name="copy" size={14} />} onClick={() => void copyText(active)}>{t("menu.copyId")}</Menu.Item>
+        {saved && workspace !== null && <ExportItems workspace={workspace} id={active} />}
         <Menu.Item leftSection={<Icon name="x" size={14} />} onClick={() => closeTab(active)}>{t("menu.close")}</Menu.Item>
     </>
   );
