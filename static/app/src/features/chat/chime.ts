@@ -1,6 +1,6 @@
 /**
- * A sound when an agent has finished while nobody looks (DESIGN 13): window in the background or another tab in front.
- * Off until a person switches it on; kept in this browser. Source: spec spa 15.
+ * A sound when an agent has finished, and a notice besides while nobody looks: window in the background or another
+ * tab in front. Off until a person switches it on; kept in this browser. Source: spec spa 15.
  */
 import { create } from "zustand";
 
@@ -49,11 +49,11 @@ function sound(): void {
 /** Somebody has this page in front of them. */
 const watched = (): boolean => document.visibilityState === "visible" && document.hasFocus();
 
-/** Sound, and a notice that leads back here. `title` names the session. */
+/** Sound, and for who looks elsewhere a notice that leads back here. `title` names the session. */
 export function announceFinish(title: string, words: string, open: () => void): void {
-  if (!useChime.getState().on || watched()) return;
+  if (!useChime.getState().on) return;
   sound();
-  if (!("Notification" in window) || Notification.permission !== "granted") return;
+  if (watched() || !("Notification" in window) || Notification.permission !== "granted") return;
   const notice = new Notification(words, { body: title });
   notice.onclick = () => {
     window.focus();

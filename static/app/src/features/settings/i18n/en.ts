@@ -23,7 +23,7 @@ export default {
   singleKeys: "Single-letter keys",
   singleKeysText: "Keys without Ctrl or Alt, such as ?. Kept in this browser.",
   chime: "Sound when an agent has finished",
-  chimeText: "Only while this page is not in view; with a notice where the browser allows it. Kept in this browser.",
+  chimeText: "While you look elsewhere with a notice, too, where the browser allows it. Kept in this browser.",
   chimeRefused: "The browser refuses notices from this page. Allow them there, then switch this on.",
   source: { workspace: "Workspace", global: "Global", inherited: "Inherited", default: "Default" },
   resetGlobal: "Reset to global",

@@ -26,7 +26,7 @@ const zh: Same<typeof en> = {
   singleKeys: "单字母快捷键",
   singleKeysText: "不带 Ctrl 或 Alt 的按键，例如 ?。保存在此浏览器。",
   chime: "智能体完成时播放提示音",
-  chimeText: "仅在此页面不在眼前时播放；浏览器允许时同时显示通知。保存在此浏览器。",
+  chimeText: "此页面不在眼前时，浏览器允许的话同时显示通知。保存在此浏览器。",
   chimeRefused: "浏览器拒绝此页面的通知。请先在浏览器中允许，再打开此项。",
   source: { workspace: "工作区", global: "全局", inherited: "继承", default: "默认" },
   resetGlobal: "恢复全局值",
