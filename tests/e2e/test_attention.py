@@ -1,5 +1,6 @@
 """What asks for a person: the "Needs you" list over all workspaces, its keys, and the sound of a finished run."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,7 +81,7 @@ document.hasFocus = () => window.watching !== false;
 """
 
 
-def test_a_finished_run_sounds_only_when_switched_on_and_nobody_watches(chat: Start, models: Models):
+def test_a_finished_run_sounds_when_switched_on_and_is_a_notice_when_nobody_watches(chat: Start, models: Models):
     plan(models, {"text": "One"}, {"text": "Two"}, {"text": "Three"})
     me = chat("harbour")
     me.page.context.grant_permissions(["notifications"])
@@ -102,5 +103,29 @@ def test_a_finished_run_sounds_only_when_switched_on_and_nobody_watches(chat: St
     assert me.page.evaluate("window.notices") == ["First"]  # the title of its session
     me.page.evaluate("window.watching = true")
     me.asks("Third").sees("Three").finishes()
-    assert me.page.evaluate("window.sounds") == 2
+    me.page.wait_for_function("window.sounds === 3")
     assert me.page.evaluate("window.notices") == ["First"]
+
+
+def test_the_dot_of_a_tab_tells_what_this_person_has_not_seen_also_after_a_reload(
+    chat: Start, halo: Halo, models: Models
+):
+    plan(models, {"text": "One"})
+    me = chat("harbour").enters()
+    me.asks("First").sees("One").finishes()
+    tab, dot = me.page.get_by_role("tab", name="First"), me.page.locator(".chat-tab.unseen")
+    session = f"S.objects.filter(sid={me.session!r})"
+    grows = f"from sessions_app.models import Session as S; {session}.update(seq={session}.get().seq + 1)"
+    me.page.get_by_role("button", name="New session").first.click()
+    me.page.goto("about:blank")
+    halo.runs(grows)  # more was said while nobody had the page open
+    me.page.goto(f"{halo.address}/?folder={me.folder}")
+    expect(dot).to_have_text("First", timeout=PATIENCE)
+
+    tab.click()
+    expect(dot).to_have_count(0)
+    me.page.get_by_role("tab", name="Draft").click()
+    with me.page.expect_response(re.compile("/api/sessions/logs.*limit=100")):
+        me.page.reload()
+    expect(tab).to_be_visible(timeout=PATIENCE)
+    expect(dot).to_have_count(0)

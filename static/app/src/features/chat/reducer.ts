@@ -22,7 +22,7 @@ export type Local =
   | { type: "local:delete"; entryId: number; deleted: boolean }
   | { type: "local:older"; items: readonly Item[]; hasMore: boolean; before: number | null }
   | { type: "local:trim"; keep: number }
-  | { type: "local:seen" }
+  | { type: "local:unseen"; unseen: boolean }
   | { type: "local:idle" };
 
 export function reduceView(view: View, frame: Frame | Local, now: number): View {
@@ -91,8 +91,8 @@ export function reduceView(view: View, frame: Frame | Local, now: number): View 
       return { ...view, past: [...fresh(frame.items, view.past), ...view.past], hasMore: frame.hasMore, before: frame.before };
     case "local:trim":
       return trim(view, frame.keep);
-    case "local:seen":
-      return view.unseen ? { ...view, unseen: false } : view;
+    case "local:unseen":
+      return view.unseen === frame.unseen ? view : { ...view, unseen: frame.unseen };
     case "local:idle":
       return view.between ? over(view, now) : view;
     default:

@@ -71,6 +71,7 @@ export function attachChat(workspace: string): () => void {
   document.addEventListener("visibilitychange", onVisibility);
   const onLeave = (): void => keepWindow(workspace, get().views[get().active]);
   window.addEventListener("pagehide", onLeave);
+  refreshTitlesSoon(); // the link may stand already
   void refreshAgents();
   return () => {
     document.removeEventListener("visibilitychange", onVisibility);

@@ -66,7 +66,7 @@ export function forget(id: string, unsubscribe = true): void {
 
 export function seenNow(): void {
   const { active, views } = get();
-  if (views[active]?.unseen && document.visibilityState === "visible") apply(active, { type: "local:seen" });
+  if (views[active]?.unseen && document.visibilityState === "visible") apply(active, { type: "local:unseen", unseen: false });
   reportSeen();
 }
 
