@@ -13,7 +13,7 @@ import { Icon } from "@/shared/ui/Icon";
 import type { IconName } from "@/shared/ui/icons";
 import { Ring } from "@/shared/ui/Ring";
 import { ChatSlot } from "./ChatHost";
-import { openDraft, useActiveSession, useRunningSessions } from "./chatPort";
+import { ExportItems, openDraft, useActiveSession, useRunningSessions } from "./chatPort";
 import { LinkLine } from "./LinkLine";
 import { NotBuilt } from "./NotBuilt";
 import { isBuilt, PageOf } from "./PageOf";
@@ -85,6 +85,7 @@ export function Phone({ workspace }: { workspace: Workspace }) {
           <Menu.Dropdown>
             <Menu.Item onClick={() => { choose("chat"); openDraft(); }}>{t("act.newSession")}</Menu.Item>
             <Menu.Item onClick={openPicker}>{t("act.openFolder")}</Menu.Item>
+            {active !== null && <ExportItems workspace={workspace.path} id={active} />}
             <Menu.Item onClick={() => showDialog("connect")}>{t("act.connect")}</Menu.Item>
           </Menu.Dropdown>
         </Menu>
