@@ -74,6 +74,22 @@ def test_agents_are_listed_with_scope_and_what_is_wrong(agents: Callable[..., Ag
     assert it.file("broken").read_text().startswith("name: Mended")
 
 
+def test_the_list_is_one_stop_for_tab_and_arrows_go_on_from_there(agents: Callable[..., Agents]):
+    it = agents(reviewer=REVIEWER).opens()
+    stops = it.page.locator(".pane-list button:not([tabindex='-1'])")
+    expect(stops).to_have_count(1)
+    it.row("Reviewer").click()
+    expect(stops).to_have_attribute("aria-current", "page")
+    expect(stops).to_contain_text("Reviewer")
+    it.page.keyboard.press("ArrowDown")
+    focused = it.page.locator(".pane-row:focus")
+    expect(focused).not_to_contain_text("Reviewer")
+    it.page.keyboard.press("Enter")
+    expect(focused).to_have_attribute("aria-current", "page")
+    it.page.keyboard.press("Home")
+    expect(focused).to_contain_text("Reviewer")
+
+
 def test_a_refused_file_is_not_saved_and_says_its_line(agents: Callable[..., Agents]):
     it = agents(reviewer=REVIEWER).opens()
     it.row("Reviewer").click()
