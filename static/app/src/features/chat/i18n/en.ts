@@ -16,7 +16,7 @@ export default {
     readOnly: "You can read this workspace, not write.", archived: "This session is archived. It can be read, not continued.", subAgent: "A sub-agent works here. Its orders come from the agent above it.",
     send: "Send (Enter)", queue: "Queue (Enter)", save: "Save the queued message (Enter)", attach: "Attach image", commands: "Commands", editing: "Editing a queued message",
     cancelEdit: "Cancel", locked: "The agent is fixed once the session has begun", pick: "Choose an agent", demoChip: "Demo, no model",
-    context: "Context: {{used}} of {{max}} tokens ({{percent}} %)", contextShort: "{{used}} / {{max}}",
+    context: "Context: {{used}} of {{max}} tokens ({{percent}} %)", contextShort: "{{used}} / {{max}}", compact: "Press to compact",
     onlyImages: "Only images can be attached here.", uploading: "Uploading", uploadFailed: "Not uploaded: {{error}}", tooMany: "At most {{n}} images in one message.", removeImage: "Remove image",
     files: "Files", folders: "Folders", removeFile: "Remove {{path}}", commandClear: "Start a new session",
   },

@@ -19,7 +19,7 @@ const zh: Same<typeof en> = {
     readOnly: "你可以查看此工作区，但不能修改。", archived: "此会话已归档，只能查看，不能继续。", subAgent: "这里是子智能体在工作，由它上面的智能体下达任务。",
     send: "发送（Enter）", queue: "加入队列（Enter）", save: "保存排队的消息（Enter）", attach: "添加图片", commands: "命令", editing: "正在编辑排队的消息",
     cancelEdit: "取消", locked: "会话开始后不能更换智能体", pick: "选择智能体", demoChip: "演示，无模型",
-    context: "上下文：{{max}} 中已用 {{used}} 个词元（{{percent}}%）", contextShort: "{{used}} / {{max}}",
+    context: "上下文：{{max}} 中已用 {{used}} 个词元（{{percent}}%）", contextShort: "{{used}} / {{max}}", compact: "按下即压缩",
     onlyImages: "这里只能添加图片。", uploading: "正在上传", uploadFailed: "上传失败：{{error}}", tooMany: "一条消息最多 {{n}} 张图片。", removeImage: "移除图片",
     files: "文件", folders: "文件夹", removeFile: "移除 {{path}}", commandClear: "开始新会话",
   },

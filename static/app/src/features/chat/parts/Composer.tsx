@@ -10,7 +10,7 @@ import { useLinkStatus } from "@/socket";
 import { isDemo, modelName } from "../api";
 import { count } from "../format";
 import { attach, imagesIn, MOST_IMAGES, type Attachment } from "../images";
-import { busy } from "../model";
+import { busy, type View } from "../model";
 import { completions, parseLine, type Choice } from "../commands";
 import { withReferences } from "../mentions";
 import { useCommandList, useCommands } from "../useCommands";
@@ -276,23 +276,32 @@ function AgentChip({ name, model, demo, draft }: { name: string; model: string; 
   );
 }
 
-/** Below 70 % ok, below 85 accent, from there warn. Nothing until the server knows both numbers. */
+const WORTH_COMPACTING = 5; // messages; up to that there is nothing to gain
+
+const mayCompact = (view: View): boolean =>
+  !busy(view) && (view.hasMore || view.past.filter((item) => item.kind === "user" || item.kind === "text").length > WORTH_COMPACTING);
+
+/** Below 70 % ok, below 85 accent, from there warn; a press compacts. Nothing until the server knows both numbers. */
 function ContextRing({ id }: { id: string }) {
   const { t } = useTranslation("chat");
   const view = useChat(
     useShallow((state) => {
-      const { contextTokens, maxContextTokens, compacting } = viewOf(state, id);
-      return { contextTokens, maxContextTokens, compacting };
+      const shown = viewOf(state, id);
+      const { contextTokens, maxContextTokens, compacting } = shown;
+      return { contextTokens, maxContextTokens, compacting, may: mayCompact(shown) };
     }),
   );
   if (view.contextTokens <= 0 || view.maxContextTokens <= 0) return null;
   const percent = Math.min(100, Math.round((view.contextTokens / view.maxContextTokens) * 100));
   const colour = view.compacting ? "var(--rev)" : percent < 70 ? "var(--ok)" : percent < 85 ? "var(--accent)" : "var(--warn)";
   const words = t("composer.context", { used: count(view.contextTokens), max: count(view.maxContextTokens), percent });
-  return (
-    <span className="chat-context" role="img" aria-label={words} title={words}>
+  const face = (
+    <>
       <span className="t3 xs num">{t("composer.contextShort", { used: count(view.contextTokens), max: count(view.maxContextTokens) })}</span>
       <span className="chat-context-ring" style={{ "--share": `${percent}%`, "--colour": colour } as React.CSSProperties} />
-    </span>
+    </>
   );
+  if (!view.may) return <span className="chat-context" role="img" aria-label={words} title={words}>{face}</span>;
+  const act = `${words}. ${t("composer.compact")}`;
+  return <button type="button" className="chat-context" aria-label={act} title={act} onClick={() => send(id, "/session compact")}>{face}</button>;
 }
