@@ -185,6 +185,24 @@ def test_a_part_of_another_state_is_sent_whole_and_an_unchanged_file_not_at_all(
     assert get("/api/files/download", asked, headers={"if-none-match": etag}).status_code == 200
 
 
+def test_a_part_is_sent_only_of_the_state_that_the_date_of_if_range_names(files: Files, hundred):
+    asked = {"projectId": str(files.root), "path": "a.bin"}
+    os.utime(files.root / "a.bin", (1_700_000_000, 1_700_000_000.75))
+    get = files.browser.get
+    date = get("/api/files/download", asked)["Last-Modified"]
+    assert date == "Tue, 14 Nov 2023 22:13:20 GMT"
+
+    def part_of(state: str) -> tuple[int, bytes]:
+        answer = get("/api/files/download", asked, headers={"range": "bytes=0-4", "if-range": state})
+        return answer.status_code, body_of(answer)
+
+    assert part_of(date) == (206, hundred[:5])
+    for other in ("Tue, 14 Nov 2023 22:13:19 GMT", "Tue, 14 Nov 2023 22:13:21 GMT", "yesterday"):
+        assert part_of(other) == (200, hundred), other
+    os.utime(files.root / "a.bin", (1_700_000_001, 1_700_000_001))
+    assert part_of(date) == (200, hundred)
+
+
 def test_an_empty_file_is_an_empty_answer_and_a_folder_is_none(files: Files):
     (files.root / "empty").touch()
     (files.root / "folder").mkdir()
