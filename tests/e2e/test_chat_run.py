@@ -233,4 +233,5 @@ def test_a_picture_goes_up_before_its_message_and_is_shown_at_once(chat: Start, 
     me.asks("What is this?").sees("I see").finishes()
     expect(me.message("What is this?").locator("img")).to_be_visible()
     me.page.reload()
-    expect(me.message("What is this?").locator(".chip")).to_be_visible(timeout=PATIENCE)
+    me.message("What is this?").get_by_role("button", name="Open picture").click()
+    expect(me.page.get_by_role("dialog").locator("img")).to_have_js_property("naturalWidth", 1568)

@@ -38,6 +38,7 @@ export function url(path: string, query: Query = {}): string {
 interface Options {
   query?: Query;
   body?: unknown;
+  headers?: Record<string, string>;
   signal?: AbortSignal;
   /** Login routes: their 401 is an answer, not a lost login. */
   quiet401?: boolean;
@@ -48,10 +49,11 @@ export const request = async <T>(method: Method, path: string, options: Options 
   (await readJson(await answerOf(method, path, options))) as T;
 
 /** The same for a route that answers plain text. */
-export const requestText = async (path: string, query: Query): Promise<string> => (await answerOf("GET", path, { query })).text();
+export const requestText = async (path: string, query: Query, headers: Record<string, string> = {}): Promise<string> =>
+  (await answerOf("GET", path, { query, headers })).text();
 
 async function answerOf(method: Method, path: string, options: Options): Promise<Response> {
-  const init: RequestInit = { method, credentials: "same-origin", headers: { Accept: "application/json" } };
+  const init: RequestInit = { method, credentials: "same-origin", headers: { Accept: "application/json", ...options.headers } };
   if (options.signal) init.signal = options.signal;
   if (options.body !== undefined) {
     init.headers = { ...init.headers, "Content-Type": "application/json" };

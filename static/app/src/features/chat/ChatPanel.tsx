@@ -17,6 +17,7 @@ import { ForkDialog } from "./parts/ForkDialog";
 import { FindBar } from "./parts/FindBar";
 import { LiveRegion } from "./parts/LiveRegion";
 import { QueueStrip } from "./parts/QueueStrip";
+import { ShownMedia } from "./parts/ShownMedia";
 import { RunBar } from "./parts/RunBar";
 import { Tabs } from "./parts/Tabs";
 import { useNow } from "./parts/tick";
@@ -88,6 +89,7 @@ function Panel({ workspace, id, level, onModelSettings }: PanelProps) {
         </div>
       </div>
       <ForkDialog />
+      <ShownMedia />
       <LiveRegion key={`live-${id}`} id={id} />
     </section>
   );

@@ -1,5 +1,5 @@
 /** Routes the chat asks: older windows, image uploads, the agents to choose from. */
-import { ApiError, request, url } from "@/api/client";
+import { ApiError, request, requestText, url } from "@/api/client";
 import type { LogMessage } from "@/socket";
 
 export interface EntryWindow {
@@ -21,6 +21,24 @@ export const forkSession = async (projectId: string, sessionId: string, entryId:
 
 /** The address of a picture in the workspace. */
 export const pictureUrl = (projectId: string, path: string): string => url("/files/download", { projectId, path, inline: true });
+
+/** The same for any file, asked anew at every `opening`; `save` sends it as an attachment. */
+export const mediaUrl = (projectId: string, path: string, opening: number, save = false): string =>
+  url("/files/download", { projectId, path, inline: !save, opening });
+
+const REFUSALS = new Set([400, 403, 404]);
+
+/** Why the server does not hand a file out, in its words; null = it does. Throws ApiError when it cannot say. */
+export async function refusalOf(projectId: string, path: string): Promise<string | null> {
+  try {
+    await requestText("/files/download", { projectId, path }, { Range: "bytes=0-0" });
+  } catch (cause) {
+    if (!(cause instanceof ApiError)) throw cause;
+    if (REFUSALS.has(cause.status)) return cause.message;
+    if (cause.status !== 416) throw cause; // 416: the file is there, and empty
+  }
+  return null;
+}
 
 export interface Agent {
   id: string;

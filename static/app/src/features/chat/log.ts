@@ -89,7 +89,7 @@ export function userItem(row: LogMessage): Item {
   const base = { key, at: row.timestamp ?? 0, entryId: row.entryId, deleted: Boolean(row.deleted) };
   if (SUMMARY.test(text)) return { ...base, kind: "summary", text };
   const item: UserItem = { ...base, kind: "user", text, state: "sent", origin: row.origin ?? null };
-  const files = (row.images ?? []).map((image) => image.path?.split("/").at(-1) ?? "").filter(Boolean);
+  const files = (row.images ?? []).map((image) => image.path ?? "").filter(Boolean);
   if (files.length > 0) item.files = files;
   if (row.clientMsgId) item.clientMsgId = row.clientMsgId;
   return item;

@@ -24,7 +24,7 @@ export interface UserItem extends Base {
   state: "sent" | "sending" | "failed";
   clientMsgId?: string;
   images?: readonly LocalImage[]; // only in the page that sent them
-  files?: readonly string[]; // names of the stored pictures
+  files?: readonly string[]; // paths of the stored pictures
   origin?: Record<string, unknown> | null;
   reason?: string; // why it failed, in the server's words
 }

@@ -38,6 +38,7 @@ export const ICONS = {
   more: (<><circle cx="5.5" cy="12" r="0.8"/><circle cx="12" cy="12" r="0.8"/><circle cx="18.5" cy="12" r="0.8"/></>),
   folder: (<><path d="M3.5 6h6l2 2.5h9v10.5h-17z"/></>),
   file: (<><path d="M6 3.5h8l4 4.5v12.5H6z"/><path d="M14 3.5V8h4"/></>),
+  sound: (<><path d="M4 10v4M8 6.5v11M12 9v6M16 4.5v15M20 10v4"/></>),
   play: (<><path d="M7.5 5v14l11.5-7z"/></>),
   pause: (<><path d="M8 5.5v13M16 5.5v13"/></>),
   eye: (<><path d="M2.5 12C5 7.5 8.2 5.5 12 5.5s7 2 9.5 6.5c-2.5 4.5-5.7 6.5-9.5 6.5S5 16.5 2.5 12z"/><circle cx="12" cy="12" r="2.8"/></>),

@@ -27,7 +27,7 @@ export default {
     interrupt: "Interrupt", armed: "Esc again to interrupt", stop: "Stop", stopHint: "Stop and keep what was written", tokens: "{{n}} tokens out",
   },
   queue: { label: "Queued messages", next: "Next {{n}}", nextShort: "Next", more: "{{n}} more", fewer: "Show fewer", edit: "Edit", remove: "Remove", sendNow: "Send now: interrupt and run this", up: "Move up", down: "Move down", read: "Read by the agent", sending: "Sending" },
-  user: { you: "You", more: "Show more", less: "Show less", copy: "Copy", retry: "Ask again", delete: "Delete", deleted: "deleted", restore: "Restore", images_one: "1 image", images_other: "{{count}} images", sending: "Sending", waiting: "Waiting for the link", failed: "Not sent: the server never confirmed it", refused: "Not sent: {{reason}}", again: "Send again", discard: "Discard", saved: "Image saved: {{name}}" },
+  user: { you: "You", more: "Show more", less: "Show less", copy: "Copy", retry: "Ask again", delete: "Delete", deleted: "deleted", restore: "Restore", images_one: "1 image", images_other: "{{count}} images", sending: "Sending", waiting: "Waiting for the link", failed: "Not sent: the server never confirmed it", refused: "Not sent: {{reason}}", again: "Send again", discard: "Discard" },
   told: {
     report: "Report from {{name}}", interim: "{{name}} answers in between", task: "Task from {{name}}", relay: "Task from folder {{name}}", relayReport: "Report from folder {{name}}", relayInterim: "Folder {{name}} answers in between",
     cron: "From a schedule", goal: "From the goal", nudge: "Halo was started again", skill: "Skill {{name}}", summary: "Summary of {{n}} messages", channel: "From {{name}}", somebody: "another session",
@@ -71,6 +71,10 @@ export default {
   copyFailed: "The browser did not allow it",
   code: { plain: "Code", copy: "Copy code" },
   image: { unnamed: "Picture", load: "load from", zoom: "Show larger", gone: "{{name}} is not there any more" },
+  media: {
+    image: "picture", video: "video", audio: "recording", file: "file", open: "Open {{kind}} {{name}}", download: "Download", outside: "This file is outside of the folder",
+    noPreview: "There is no preview of this kind of file.", failed: "The browser cannot show this file. Download it to open it elsewhere.",
+  },
   trouble: { dismiss: "Dismiss" },
   say: { finished: "{{agent}} has finished", working: "{{agent}} is working", done: "Answer complete, {{n}} paragraphs", failedTool: "{{verb}} {{subject}} failed", error: "Error: {{text}}" },
   keys: { group: "Chat", focus: "Write a message", find: "Find in this session", newSession: "New session", closeTab: "Close the session tab", tab: "Session tab {{n}}", stop: "Stop the agent" },

@@ -30,7 +30,7 @@ const zh: Same<typeof en> = {
     interrupt: "打断", armed: "再按一次 Esc 打断", stop: "停止", stopHint: "停止，保留已写内容", tokens: "输出 {{n}} 词元",
   },
   queue: { label: "排队的消息", next: "接下来 {{n}}", nextShort: "接下来", more: "还有 {{n}} 条", fewer: "收起", edit: "编辑", remove: "移除", sendNow: "立即发送：打断并执行", up: "上移", down: "下移", read: "智能体已读取", sending: "正在发送" },
-  user: { you: "你", more: "展开", less: "收起", copy: "复制", retry: "再问一次", delete: "删除", deleted: "已删除", restore: "恢复", images_one: "{{count}} 张图片", images_other: "{{count}} 张图片", sending: "正在发送", waiting: "等待连接", failed: "未发送：服务器没有确认", refused: "未发送：{{reason}}", again: "重新发送", discard: "丢弃", saved: "图片已保存：{{name}}" },
+  user: { you: "你", more: "展开", less: "收起", copy: "复制", retry: "再问一次", delete: "删除", deleted: "已删除", restore: "恢复", images_one: "{{count}} 张图片", images_other: "{{count}} 张图片", sending: "正在发送", waiting: "等待连接", failed: "未发送：服务器没有确认", refused: "未发送：{{reason}}", again: "重新发送", discard: "丢弃" },
   told: {
     report: "{{name}} 的报告", interim: "{{name}} 的中途答复", task: "{{name}} 交办的任务", relay: "文件夹 {{name}} 交办的任务", relayReport: "文件夹 {{name}} 的报告", relayInterim: "文件夹 {{name}} 的中途答复",
     cron: "来自定时任务", goal: "来自目标", nudge: "Halo 重新启动了", skill: "技能 {{name}}", summary: "{{n}} 条消息的摘要", channel: "来自 {{name}}", somebody: "另一个会话",
@@ -74,6 +74,10 @@ const zh: Same<typeof en> = {
   copyFailed: "浏览器不允许复制",
   code: { plain: "代码", copy: "复制代码" },
   image: { unnamed: "图片", load: "加载自", zoom: "放大", gone: "{{name}} 已不存在" },
+  media: {
+    image: "图片", video: "视频", audio: "录音", file: "文件", open: "打开{{kind}} {{name}}", download: "下载", outside: "此文件不在该文件夹内",
+    noPreview: "此类文件无法预览。", failed: "浏览器无法显示此文件，请下载后用其他程序打开。",
+  },
   trouble: { dismiss: "关闭" },
   say: { finished: "{{agent}} 已完成", working: "{{agent}} 正在工作", done: "回答完成，共 {{n}} 段", failedTool: "{{verb}} {{subject}} 失败", error: "错误：{{text}}" },
   keys: { group: "对话", find: "在此会话中查找", focus: "写消息", newSession: "新会话", closeTab: "关闭会话标签", tab: "会话标签 {{n}}", stop: "停止智能体" },

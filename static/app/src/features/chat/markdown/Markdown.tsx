@@ -8,6 +8,7 @@ import ReactMarkdown, { type Components, type ExtraProps } from "react-markdown"
 import remarkGfm from "remark-gfm";
 
 import { Icon } from "@/shared/ui/Icon";
+import { MediaChips } from "../parts/MediaChips";
 import { splitBlocks, type Block } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { hostOf, safeHref } from "./links";
@@ -92,14 +93,20 @@ interface BlockProps {
 }
 
 const BlockView = memo(function BlockView({ block, settled }: BlockProps) {
-  return block.kind === "fence" ? <CodeBlock language={block.language} code={block.code} open={block.open} /> : <TextBlock text={block.text} settled={settled} />;
+  switch (block.kind) {
+    case "fence":
+      return <CodeBlock language={block.language} code={block.code} open={block.open} />;
+    case "media":
+      return <MediaChips media={block.media} settled={settled} />;
+    case "text":
+      return <TextBlock text={block.text} settled={settled} />;
+  }
 }, same);
 
-function same(a: BlockProps, b: BlockProps): boolean {
-  if (a.block.kind === "fence") {
-    return b.block.kind === "fence" && a.block.code === b.block.code && a.block.open === b.block.open && a.block.language === b.block.language;
-  }
-  return b.block.kind === "text" && a.block.text === b.block.text;
+function same({ block: a, settled: before }: BlockProps, { block: b, settled: now }: BlockProps): boolean {
+  if (a.kind === "fence") return b.kind === "fence" && a.code === b.code && a.open === b.open && a.language === b.language;
+  if (a.kind === "media") return b.kind === "media" && before === now && JSON.stringify(a.media) === JSON.stringify(b.media);
+  return b.kind === "text" && a.text === b.text;
 }
 
 /** `caret`: more is coming; the block caret stands behind the last word. */

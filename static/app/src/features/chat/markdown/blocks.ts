@@ -2,15 +2,20 @@
  * Cut Markdown into top-level blocks, so that settled ones are parsed once and only the last one again per frame.
  * A fence is a block of its own from its first line on, closed or not. Pure.
  *
+ * So is a line that names a file (media.ts), with those that follow it.
+ *
  * The cut is careful, not complete: what belongs together although blank lines stand between (lists, indented text)
  * stays together; link definitions are given to the blocks that use them.
  */
 
+import { mediaOf, type Media } from "../media";
+import { closesFence, opensFence } from "./fence";
+
 export type Block =
   | { kind: "text"; text: string }
-  | { kind: "fence"; language: string; code: string; open: boolean };
+  | { kind: "fence"; language: string; code: string; open: boolean }
+  | { kind: "media"; media: Media[] };
 
-const FENCE = /^( {0,3})(`{3,}|~{3,})(.*)$/;
 const LIST = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const DEFINITION = /^ {0,3}\[([^\]\n]+)\]:\s*\S/;
 
@@ -29,21 +34,29 @@ export function splitBlocks(source: string): Block[] {
 
   for (let place = 0; place < lines.length; place += 1) {
     const line = lines[place]!;
-    const fence = FENCE.exec(line);
-    if (fence && !(list && run.length > 0 && fence[1]!.length > 0) && !(fence[2]![0] === "`" && fence[3]!.includes("`"))) {
+    const fence = opensFence(line);
+    if (fence && !(list && run.length > 0 && fence.indent.length > 0)) {
       close();
-      const [, indent, mark, info] = fence as unknown as [string, string, string, string];
+      const { indent, mark, info } = fence;
       const code: string[] = [];
       let open = true;
       for (place += 1; place < lines.length; place += 1) {
         const inner = lines[place]!;
-        if (closes(inner, mark)) {
+        if (closesFence(inner, mark)) {
           open = false;
           break;
         }
         code.push(indent ? inner.replace(new RegExp(`^ {0,${indent.length}}`), "") : inner);
       }
       blocks.push({ kind: "fence", language: info.trim().split(/[\s{]/, 1)[0] ?? "", code: code.join("\n"), open });
+      continue;
+    }
+    const media = mediaOf(line);
+    if (media) {
+      close();
+      const before = blocks.at(-1);
+      if (before?.kind === "media") before.media.push(media);
+      else blocks.push({ kind: "media", media: [media] });
       continue;
     }
     if (line.trim() === "") {
@@ -58,11 +71,6 @@ export function splitBlocks(source: string): Block[] {
   close();
   return withDefinitions(blocks);
 }
-
-const closes = (line: string, mark: string): boolean => {
-  const text = line.replace(/^ {0,3}/, "").trimEnd();
-  return text.length >= mark.length && text === mark[0]!.repeat(text.length);
-};
 
 /** Reference links are resolved per block: a block that names a definition gets its line. */
 function withDefinitions(blocks: Block[]): Block[] {

@@ -37,6 +37,12 @@ describe("blocks", () => {
     expect(splitBlocks("````md\n```\nx\n```\n````")[0]).toMatchObject({ code: "```\nx\n```", open: false });
   });
 
+  it("name the files of their lines, together where they follow each other", () => {
+    const cut = (text: string) => splitBlocks(text).map((block) => (block.kind === "media" ? block.media.map((media) => media.path) : block.kind === "text" ? block.text : block.code));
+    expect(cut("Done\nMEDIA:/w/a.png\n\nMEDIA:/w/b.png\r\nand\n[图片已保存: /w/c.png]")).toEqual(["Done", ["/w/a.png", "/w/b.png"], "and", ["/w/c.png"]]);
+    expect(cut("```\nMEDIA:/w/a.png\n```\n- a\n\n  MEDIA:/w/b.png")).toEqual(["MEDIA:/w/a.png", "- a\n\n  MEDIA:/w/b.png"]);
+  });
+
   it("give a link definition to the block that uses it", () => {
     const place = render("see [the docs][d]\n\nmore\n\n[d]: https://example.org/x");
     expect(place.querySelector("a")?.getAttribute("href")).toBe("https://example.org/x");

@@ -5,29 +5,17 @@ import { Icon } from "@/shared/ui/Icon";
 import { calloutOf } from "../callouts";
 import { timeOfDay } from "../format";
 import { SUMMARY } from "../log";
+import { pictureAt, takeMedia } from "../media";
 import { splitReferences } from "../mentions";
 import type { SummaryItem, UserItem } from "../model";
 import { discard, restoreExchange, sendAgain } from "../store";
 import { CalloutFrame, ToldCallout } from "./Callout";
+import { MediaChips } from "./MediaChips";
 import { MessageActions } from "./MessageActions";
 import { useOpen } from "./memory";
 import { useNow } from "./tick";
 
 const CLAMP = 6; // lines
-const SAVED = /^\[(?:图片|视频)已保存: (.+)\]$/;
-
-/** The person's own words, and the files the server noted in front of them. */
-function parts(text: string): { own: string; files: string[] } {
-  const lines = text.split("\n");
-  const files: string[] = [];
-  while (lines.length > 0) {
-    const match = SAVED.exec(lines[0]!);
-    if (!match) break;
-    files.push(match[1]!.split("/").at(-1)!);
-    lines.shift();
-  }
-  return { own: lines.join("\n").replace(/^\n/, ""), files };
-}
 
 interface Props {
   item: UserItem;
@@ -41,9 +29,10 @@ export const UserCard = memo(function UserCard({ item, sessionId, canWrite, busy
   const told = useMemo(() => calloutOf(item), [item]);
   if (item.deleted) return <Deleted item={item} sessionId={sessionId} canWrite={canWrite} />;
   if (told) return <ToldCallout told={told} item={item} sessionId={sessionId} canWrite={canWrite} busy={busy} />;
-  const { own: words, files: noted } = parts(item.text);
+  const { own: words, media: noted } = takeMedia(item.text);
   const { own, paths } = splitReferences(words);
-  const files = [...new Set([...(item.files ?? []), ...noted])];
+  const stored = item.images ? [] : (item.files ?? []).filter((path) => noted.every((media) => media.path !== path));
+  const media = [...stored.map(pictureAt), ...noted];
   const origin = originWords(item, t);
   return (
     <div className={`chat-user${item.state === "failed" ? " chat-user-failed" : ""}`}>
@@ -54,11 +43,11 @@ export const UserCard = memo(function UserCard({ item, sessionId, canWrite, busy
           <Sending item={item} />
           {item.at > 0 && item.state === "sent" && <time className="t3 xs num" dateTime={new Date(item.at).toISOString()}>{timeOfDay(item.at, i18n.language)}</time>}
         </div>
-        {(item.images ?? files).length + paths.length > 0 && (
+        {(item.images?.length ?? 0) + media.length + paths.length > 0 && (
           <div className="chat-user-foot">
             {paths.map((path) => <span key={`@${path}`} className="chip" title={path}><Icon name="file" size={12} />{path}</span>)}
             {item.images?.map((image) => <Thumb key={image.id} url={image.url} />)}
-            {!item.images && files.map((file) => <span key={file} className="chip" title={t("user.saved", { name: file })}><Icon name="image" size={12} />{file}</span>)}
+            {media.length > 0 && <MediaChips media={media} settled />}
           </div>
         )}
         <MessageActions item={item} sessionId={sessionId} canWrite={canWrite} busy={busy} own={own} again />
@@ -125,7 +114,7 @@ function Deleted({ item, sessionId, canWrite }: Omit<Props, "busy">) {
   const { t } = useTranslation("chat");
   return (
     <div className="chat-deleted">
-      <s className="clip">{parts(item.text).own.split("\n", 1)[0]}</s>
+      <s className="clip">{takeMedia(item.text).own.split("\n", 1)[0]}</s>
       <span className="chip">{t("user.deleted")}</span>
       {canWrite && item.entryId !== undefined && <button type="button" className="btn ghost tiny" onClick={() => restoreExchange(sessionId, item.entryId!)}>{t("user.restore")}</button>}
     </div>
