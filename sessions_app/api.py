@@ -46,7 +46,11 @@ Before = Annotated[int | None, Field(ge=0, le=MAX_ID)]
 
 
 class SessionRow(ApiSchema):
-    """One line of the list. Times are Unix milliseconds; `startedAt` of the running turn."""
+    """One line of the list. Times are Unix milliseconds; `startedAt` of the running turn.
+
+    `model`: id that the newest ended turn asked last; a few turns that asked none are passed over, empty = unknown.
+    `descendants`: how many sub-sessions, at any depth, go when it is deleted.
+    """
 
     id: str
     agent_id: str
@@ -69,6 +73,8 @@ class SessionRow(ApiSchema):
     started_at: int | None
     activity: str
     unseen: bool
+    model: str
+    descendants: int
     cost_micros: int | None = None
     currency: str | None = None
 

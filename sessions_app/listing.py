@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from django.db.models import DateTimeField, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, DateTimeField, Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Concat
 
 from halo_site.lib.errors import BadRequest
 from halo_site.lib.prepared import Param, Select
@@ -21,6 +22,7 @@ from .models import Session, SessionQuerySet, SessionSeen, Turn
 
 MAX_LIMIT = 500
 NEW_SESSION = "New session"
+_LOOKED_AT = 8  # newest turns of a session that may tell its model: a row stays cheap where thousands asked none
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -79,8 +81,8 @@ def page_of(
     )
     sessions = [_Row(*row) for row in rows[:limit]]
     cursor = Position(sessions[-1].updated_at, sessions[-1].sid).encoded() if len(rows) > limit else None
-    if kind == "roots" and not root_only and any(session.has_below for session in sessions):
-        parents = [session.pk for session in sessions if session.has_below]
+    if kind == "roots" and not root_only and any(session.descendants for session in sessions):
+        parents = [session.pk for session in sessions if session.descendants]
         below = _listed(archived).filter(root__in=parents).order_by("-updated_at", "sid")
         sessions += [_Row(*row) for row in _columns(below, user_id)]
     return Page([_json(session) for session in sessions], cursor)
@@ -140,8 +142,9 @@ _COLUMNS = (
     "activity",
     "seq",
     "has_active_child",
-    "has_below",
+    "descendants_count",
     "started_at",
+    "model",
     "seen",
 )
 
@@ -170,8 +173,9 @@ class _Row:
     activity: str
     seq: int
     has_active_child: bool
-    has_below: bool  # sub-sessions at any depth
+    descendants: int | None  # None = none
     started_at: datetime | None  # of the running turn
+    model: str | None  # None = none of the newest turns that ended asked one
     seen: int | None  # seq up to which the caller has seen it
 
 
@@ -179,11 +183,20 @@ def _columns(sessions: QuerySet[Session], user: int | Param) -> QuerySet[Session
     """What a row needs, and from other tables what the session alone does not know."""
     this = OuterRef("pk")
     children = Session.objects.filter(parent=this, stopped_at=None, archived_at=None)
-    running = Turn.objects.filter(session=this, status=Turn.Status.RUNNING)
+    turns = Turn.objects.filter(session=this)
+    running = turns.filter(status=Turn.Status.RUNNING)
+    asked = turns.filter(index__gte=OuterRef("turn_count") - _LOOKED_AT).exclude(model="")
+    # An id begins with that of the session above it: a range of one index, which is also what a deletion takes along.
+    below = Session.objects.filter(
+        workspace=OuterRef("workspace"),
+        sid__gt=Concat(OuterRef("sid"), Value(">")),
+        sid__lt=Concat(OuterRef("sid"), Value("?")),  # the character after ">"
+    )
     return sessions.annotate(
         has_active_child=Exists(children),
-        has_below=Exists(Session.objects.filter(root=this)),
+        descendants_count=Subquery(below.values("workspace").annotate(number=Count("pk")).values("number")),
         started_at=Subquery(running.values("started_at")[:1]),
+        model=Subquery(asked.order_by("-index").values("model")[:1]),
         seen=Subquery(SessionSeen.objects.filter(session=this, user=user).values("seq")[:1]),
     ).values_list(*_COLUMNS)
 
@@ -220,6 +233,8 @@ def _json(session: _Row) -> dict[str, Any]:
         "startedAt": _moment(session.started_at) if leased else None,
         "activity": session.activity,
         "unseen": session.seq > (session.seen or 0),
+        "model": session.model or "",
+        "descendants": session.descendants or 0,
     }
     if session.cost_micros is not None:
         row |= {"costMicros": session.cost_micros, "currency": session.currency}

@@ -146,6 +146,29 @@ def test_a_row_says_that_it_runs_and_what_its_reader_has_not_seen(shop: Shop) ->
     assert shop.get("/logs").json()["sessions"][0]["unseen"] is False
 
 
+def test_a_row_names_the_model_of_the_newest_turn_that_asked_one(shop: Shop) -> None:
+    session = shop.session("s", turn_count=3)
+    shop.session("other")
+    for index, model in enumerate(["vendor/old", "vendor/new", ""]):  # the third ended before it asked a model
+        Turn.objects.create(session=session, index=index, status="done", model=model, started_at=LONG_AGO)
+    rows = shop.get("/logs").json()["sessions"]
+    assert {row["id"]: row["model"] for row in rows} == {"s": "vendor/new", "other": ""}
+
+
+def test_a_row_counts_what_a_deletion_takes_along(shop: Shop) -> None:
+    root = shop.session("s")
+    child = shop.session("s>a", parent=root, root=root)
+    shop.session("s>a>b", parent=child, root=root, archived_at=LONG_AGO)
+    shop.session("s>c", parent=root, root=root, source=Session.Source.INTERNAL)
+    shop.session("s2")  # begins with the same letter
+    rows = shop.get("/logs").json()["sessions"]
+    assert {row["id"]: row["descendants"] for row in rows} == {"s": 3, "s>a": 1, "s2": 0}
+    assert shop.browser().delete(f"/api/sessions/logs/s?{urlencode({'projectId': shop.workspace.path})}").json() == {
+        "ok": True,
+        "deleted": 1 + 3,
+    }
+
+
 def test_an_unchanged_list_is_not_sent_again(shop: Shop) -> None:
     shop.session("a")
     first = shop.get("/logs")

@@ -3351,6 +3351,9 @@ export interface components {
         /**
          * SessionRow
          * @description One line of the list. Times are Unix milliseconds; `startedAt` of the running turn.
+         *
+         *     `model`: id that the newest ended turn with a model call used last, empty before the first. `descendants`: how many
+         *     sub-sessions, at any depth, go when it is deleted.
          */
         SessionRow: {
             /** Activity */
@@ -3371,12 +3374,16 @@ export interface components {
             createdAt: number;
             /** Currency */
             currency?: string | null;
+            /** Descendants */
+            descendants: number;
             /** Exchangecount */
             exchangeCount: number;
             /** Goalsessionid */
             goalSessionId: string | null;
             /** Id */
             id: string;
+            /** Model */
+            model: string;
             /** Parentsessionid */
             parentSessionId: string | null;
             /** Parkedat */
