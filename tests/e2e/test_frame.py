@@ -30,6 +30,7 @@ def test_the_session_list_shows_renames_and_deletes(me: Person):
     me.page.keyboard.press("Control+b")
     row = me.page.locator(".session").first
     expect(row.get_by_text("Find TODO comments")).to_be_visible(timeout=PATIENCE)
+    expect(row.locator(".session-meta")).to_have_text(re.compile(r"^1 turn · .+ · demo$"), timeout=PATIENCE)
 
     row.locator(".session-open").focus()
     me.page.keyboard.press("F2")
@@ -43,6 +44,33 @@ def test_the_session_list_shows_renames_and_deletes(me: Person):
     expect(me.page.get_by_role("dialog", name="Delete “All the loose ends”?")).to_be_visible()
     me.page.get_by_role("button", name="Delete session").click()
     expect(me.page.locator(".session", has_text="All the loose ends")).to_have_count(0, timeout=PATIENCE)
+
+
+SUB_SESSION = """
+from sessions_app.models import Session
+root = Session.objects.get(sid={root!r})
+Session.objects.create(sid=root.sid + ">" + {name!r}, parent=root, root=root, workspace=root.workspace,
+    agent_id="default", agent_name="Default", created_at=root.created_at, updated_at=root.updated_at)
+"""
+
+
+def test_a_deletion_says_how_many_sub_sessions_go_with_it(me: Person):
+    me.asks("Find TODO comments").sees("TODO and FIXME")
+    me.page.keyboard.press("Control+b")
+    row = me.page.locator(".session").first
+    expect(row.locator(".session-meta")).to_contain_text("demo", timeout=PATIENCE)  # the turn has ended
+    question = me.page.get_by_role("dialog", name="Delete “")
+    root = row.locator(".session-open").get_attribute("data-session")
+    for made, said in ("", "Its messages are gone"), ("a", "1 sub-session goes with it"), ("b", "2 sub-sessions go"):
+        if made:
+            me.halo.runs(SUB_SESSION.format(root=root, name=made))
+            with me.page.expect_response(re.compile(r"/api/sessions/logs\?")):
+                me.page.reload()  # which also closes the question
+        row.locator(".session-open").focus()
+        me.page.keyboard.press("Delete")
+        expect(question).to_contain_text(said)
+    me.page.get_by_role("button", name="Delete session").click()
+    expect(me.page.locator(".session", has_text="Find TODO comments")).to_have_count(0, timeout=PATIENCE)
 
 
 def test_a_new_title_stays_although_a_slower_list_still_has_the_old_one(me: Person):

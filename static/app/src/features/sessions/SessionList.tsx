@@ -14,7 +14,7 @@ import { Skeletons } from "@/shared/ui/Skeletons";
 import { ExportItems, openDraft, openSession, useActiveSession, useRunningSessions } from "@/shell/chatPort";
 import { openSearch } from "@/shell/openSearch";
 import { showPage } from "@/shell/store";
-import { filterRows, rowState, without, withTitles } from "./rows";
+import { filterRows, modelTail, rowState, without, withTitles } from "./rows";
 import { when } from "./when";
 import { usePatchRows, useSessions } from "./useSessions";
 import "./sessions.css";
@@ -170,7 +170,7 @@ export function SessionList({ workspace, onPick, onTasks }: Props) {
         {list.capped && <p className="side-note t3 sm">{t("capped")}</p>}
       </div>
       <Modal opened={deleting !== null} onClose={() => setDeletingId(null)} title={deleting ? t("deleteTitle", { title: titleOf(deleting) }) : ""} classNames={{ title: "dialog-title" }} size={440} closeButtonProps={{ "aria-label": t("common:act.close") }}>
-        <p className="t2 dialog-text">{t("deleteText")}</p>
+        <p className="t2 dialog-text">{deleting?.descendants ? t("deleteText", { count: deleting.descendants }) : t("deleteAlone")}</p>
         <div className="dialog-foot"><button className="btn" onClick={() => setDeletingId(null)}>{t("common:act.cancel")}</button><button className="btn danger" data-autofocus onClick={() => deleting && void remove(deleting)}>{t("deleteButton")}</button></div>
       </Modal>
     </section>
@@ -187,6 +187,7 @@ function meta(t: TFunction<["sessions", "common"]>, row: SessionRow, running: bo
   if (row.costMicros) parts.push(money(row.costMicros, row.currency ?? "")); // null = unknown, 0 = the demo: nothing to say
   if (row.archivedAt) parts.push(t("archived"));
   else if (row.stoppedAt) parts.push(t("stopped"));
+  if (row.model) parts.push(modelTail(row.model));
   return parts.join(" · ");
 }
 

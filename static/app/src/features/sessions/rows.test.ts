@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { SessionRow } from "@/api/sessions";
-import { ago, filterRows, flatten, rowState, without, withTitles } from "./rows";
+import { ago, filterRows, flatten, modelTail, rowState, without, withTitles } from "./rows";
 
 const row = (over: Partial<SessionRow>): SessionRow => ({
   id: "a", agentId: "default", agentName: "Default", title: "Export timeout", createdAt: 0, updatedAt: 0, exchangeCount: 1, stoppedAt: null, archivedAt: null,
   parkedAt: null, parentSessionId: null, goalSessionId: null, contextTokens: 0, totalOutputTokens: 0, running: false, compacting: false, startedAt: null, activity: "", status: "idle", source: "explorer",
-  unseen: false, ...over,
+  unseen: false, model: "", descendants: 0, ...over,
 });
 
 describe("a row of the session list", () => {
@@ -19,6 +19,12 @@ describe("a row of the session list", () => {
     expect(rowState(row({ unseen: true }), [])).toBe("new");
     expect(rowState(row({ archivedAt: 5 }), [])).toBe("off");
     expect(rowState(row({}), [])).toBe("idle");
+  });
+});
+
+describe("the model in a row", () => {
+  it("is the last part of its id, whatever stands before", () => {
+    expect(["openai/gpt-5-mini", "router/vendor/aster:8b", "aster-large", ""].map(modelTail)).toEqual(["gpt-5-mini", "aster:8b", "aster-large", ""]);
   });
 });
 

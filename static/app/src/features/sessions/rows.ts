@@ -10,6 +10,9 @@ export function rowState(row: SessionRow, running: readonly string[]): RingState
   return row.archivedAt ? "off" : "idle";
 }
 
+/** The last part of a model's id: `gpt-5-mini` of `openai/gpt-5-mini`. */
+export const modelTail = (id: string): string => id.slice(id.lastIndexOf("/") + 1);
+
 export const filterRows = (rows: readonly SessionRow[], text: string): SessionRow[] => {
   const wanted = text.trim().toLowerCase();
   return wanted ? rows.filter((row) => row.title.toLowerCase().includes(wanted)) : [...rows];
