@@ -15,11 +15,15 @@ from .parts import PATIENCE, ROOT, Halo, Models, Person
 
 
 class Wire:
-    """The socket of a page, led through the test: `cut()` ends it and refuses new ones until `mend()`."""
+    """The socket of a page, led through the test: `cut()` ends it and refuses new ones until `mend()`.
+
+    What the server says is kept back from `hold()` to `release()`.
+    """
 
     def __init__(self, page: Page) -> None:
         self.open: list[WebSocketRoute] = []
         self.down = False
+        self._held: list[tuple[WebSocketRoute, str | bytes]] | None = None
         self.sent: list[dict[str, object]] = []  # frames of the page
         self.received: list[dict[str, object]] = []
         page.route_web_socket(re.compile(r"/ws$"), self._accept)
@@ -37,7 +41,10 @@ class Wire:
 
         def down(data: str | bytes) -> None:
             self.received.append(json.loads(data))
-            route.send(data)
+            if self._held is None:
+                route.send(data)
+            else:
+                self._held.append((route, data))
 
         route.on_message(up)
         server.on_message(down)
@@ -50,6 +57,14 @@ class Wire:
 
     def mend(self) -> None:
         self.down = False
+
+    def hold(self) -> None:
+        self._held = []
+
+    def release(self) -> None:
+        held, self._held = self._held or [], None
+        for route, data in held:
+            route.send(data)
 
     def chats(self) -> list[str]:
         return [str(frame["clientMsgId"]) for frame in self.sent if frame["type"] == "chat"]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from .chat_parts import Wire
 from .conftest import Opener
 from .parts import PATIENCE, Halo, Person
 
@@ -49,6 +50,27 @@ def test_the_answer_stands_in_the_log_and_the_draft_stays_one(me: Person):
     typed(me, "/nonsense")
     me.page.keyboard.press("Enter")
     expect(me.page.get_by_role("alert").get_by_text("Unknown command: nonsense")).to_be_visible(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("ending", ["answered", "cut off"])
+def test_a_command_says_that_it_runs_until_its_answer_is_there_or_cannot_come(
+    shared_halo: Halo, person: Opener, ending: str
+):
+    me = person(shared_halo)
+    wire = Wire(me.page)
+    me.arrives().signs_in().opens_the_sample()
+    expect(me.page.get_by_text("Live", exact=True)).to_be_visible(timeout=PATIENCE)
+    wire.hold()
+    typed(me, "/help  me")
+    me.page.keyboard.press("Enter")
+    line = me.log.get_by_text("Executing /help  me …")
+    expect(line).to_be_visible(timeout=PATIENCE)
+    if ending == "answered":
+        wire.release()
+        expect(me.page.locator(".chat-notice", has_text="Commands:")).to_be_visible(timeout=PATIENCE)
+    else:
+        wire.cut()
+    expect(line).to_have_count(0, timeout=PATIENCE)
 
 
 def test_a_session_is_found_in_the_list_and_switched_to(me: Person):

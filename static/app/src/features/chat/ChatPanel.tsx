@@ -57,7 +57,7 @@ function Panel({ workspace, id, level, onModelSettings }: PanelProps) {
   const facts = useChat(
     useShallow((state) => {
       const view = viewOf(state, id);
-      return { archived: view.archived, loaded: view.loaded, running: busy(view), empty: view.past.length + view.live.length + view.pending.length === 0 };
+      return { archived: view.archived, loaded: view.loaded, running: busy(view), empty: view.past.length + view.live.length + view.pending.length + view.executing.length === 0 };
     }),
   );
   const finding = useChat((state) => state.finding === id);

@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { useTranslation } from "react-i18next";
 
+import { Ring } from "@/shared/ui/Ring";
 import { dayLabel } from "./format";
 import { AgentsCard } from "./parts/AgentsCard";
 import { FoldRow } from "./parts/FoldRow";
@@ -47,12 +48,19 @@ export const RowView = memo(function RowView({ row, last, context }: Props) {
       return <UsageRow sum={row.sum} total={row.total} />;
     case "notice":
       return <NoticeRow item={row.item} sessionId={context.sessionId} last={last} canWrite={context.canWrite} onModelSettings={context.onModelSettings} />;
+    case "executing":
+      return <ExecutingLine line={row.line} />;
     case "agents":
       return <AgentsCard agents={row.agents} canWrite={context.mayStop} />;
     case "caret":
       return <div className="md md-caret"><p>{"​"}</p></div>;
   }
 });
+
+function ExecutingLine({ line }: { line: string }) {
+  const { t } = useTranslation("chat");
+  return <div className="chat-notice"><Ring state="run" labelled={false} /><span className="grow clip" title={line}>{t("notice.executing", { line })}</span></div>;
+}
 
 function DateLine({ at }: { at: number }) {
   const { t, i18n } = useTranslation("chat");

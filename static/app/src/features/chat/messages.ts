@@ -40,6 +40,7 @@ function command(id: string, text: string): boolean {
     openDraft();
     return true;
   }
+  apply(id, { type: "local:command", command: { key: `command:${crypto.randomUUID()}`, line: text.trim() } });
   const agentId = agentOf(get(), id);
   const lang = i18next.language.toLowerCase().startsWith("zh") ? "zh" : "en";
   socket.send({ type: `command:${line.name}`, message: line.rest, sessionId: id, projectId: workspace, lang, ...(agentId ? { agentId } : {}) });

@@ -90,6 +90,12 @@ export interface AgentAtWork {
   done: boolean;
 }
 
+/** A slash command that the server has not answered yet. */
+export interface Executing {
+  key: string;
+  line: string; // as it was typed
+}
+
 export interface View {
   sessionId: string;
   agentId: string | null;
@@ -99,6 +105,7 @@ export interface View {
   live: readonly Item[];
   settled: readonly Item[]; // the log of the last snapshot: where a replay starts
   pending: readonly UserItem[]; // sent from here, not yet in log or queue
+  executing: readonly Executing[]; // only in this page, oldest first
   queue: readonly QueueItem[];
   removed: readonly number[]; // entry ids whose removal from the queue was asked for here
   waited: readonly number[]; // queue entries that a busy agent let wait
@@ -135,6 +142,7 @@ export function newView(sessionId: string): View {
     live: [],
     settled: [],
     pending: [],
+    executing: [],
     queue: [],
     removed: [],
     waited: [],

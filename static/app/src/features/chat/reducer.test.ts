@@ -51,6 +51,30 @@ const read = (view: View): string[] =>
     }
   });
 
+describe("a slash command", () => {
+  const asked = (line: string): Local => ({ type: "local:command", command: { key: line, line } });
+  const said = (text: string, more = {}): Frame => ({ type: "chat:system", sessionId: S, text, ...more });
+  const waiting = (...frames: (Frame | Local)[]): string[] => play([asked("/help"), asked("/session compact"), ...frames]).executing.map((one) => one.line);
+
+  it("stands in the log until its answer is there, and each answer is that of the oldest", () => {
+    expect(waiting()).toEqual(["/help", "/session compact"]);
+    expect(waiting(said("Commands:"))).toEqual(["/session compact"]);
+    expect(waiting(said("Same"), said("Same"))).toEqual([]); // shown once, yet two answers
+    expect(waiting(said("Commands:"), { type: "compact:started", sessionId: S, seq: 7 })).toEqual([]);
+    expect(waiting(said("Commands:"), { type: "session:compacted", sessionId: S, message: "Nothing to compact" })).toEqual([]);
+    expect(waiting({ type: "error", error: "Unknown command: help", sessionId: S })).toEqual(["/session compact"]);
+  });
+
+  it("waits on while the agent and its run have their say", () => {
+    const ofTheRun = [stream("a"), call("x"), result("x", "ok"), said("Retrying", { seq: 3 }), said("Delivered", { code: "report" }), complete];
+    expect(waiting(...ofTheRun, { type: "error", error: "model gone", sessionId: S, seq: 9 })).toEqual(["/help", "/session compact"]);
+  });
+
+  it("has no answer any more once the link is lost", () => {
+    expect(waiting({ type: "local:lost" })).toEqual([]);
+  });
+});
+
 describe("deltas", () => {
   it("of one kind and turn join; another kind, turn or a tool call begins a new block", () => {
     const view = play([think("a"), think("b"), stream("c"), stream("d"), call("x"), stream("e"), stream("f", "t2")]);

@@ -4,7 +4,7 @@
  */
 import type { Frame, QueueItem } from "@/socket/frames";
 import { reduceAgents } from "./agents";
-import type { Item, UserItem, View } from "./model";
+import type { Executing, Item, UserItem, View } from "./model";
 import { delta, dropsOnReset, endThinking, grow, mapTool, settle, toolCall, toolResult, usage } from "./openTurn";
 import { acked, addUser, flushTaken, knows, mapPending, queueChanged } from "./ownMessages";
 import { applySnapshot, fresh, markExchange, trim } from "./windows";
@@ -23,12 +23,15 @@ export type Local =
   | { type: "local:older"; items: readonly Item[]; hasMore: boolean; before: number | null }
   | { type: "local:trim"; keep: number }
   | { type: "local:unseen"; unseen: boolean }
+  | { type: "local:command"; command: Executing }
+  | { type: "local:lost" } // the link: what was asked there has no answer any more
   | { type: "local:idle" };
 
 export function reduceView(view: View, frame: Frame | Local, now: number): View {
   // What a sub-agent says belongs to its own log; here it is only a line that says that it works.
   if ("taskId" in frame && frame.taskId) return reduceAgents(view, frame, now);
   if ("seq" in frame && typeof frame.seq === "number" && frame.seq > view.seq) view = { ...view, seq: frame.seq };
+  if (view.executing.length > 0 && answersCommand(frame)) view = { ...view, executing: view.executing.slice(1) };
   switch (frame.type) {
     case "state:snapshot":
       return applySnapshot(view, frame.snapshot, now);
@@ -93,11 +96,23 @@ export function reduceView(view: View, frame: Frame | Local, now: number): View 
       return trim(view, frame.keep);
     case "local:unseen":
       return view.unseen === frame.unseen ? view : { ...view, unseen: frame.unseen };
+    case "local:command":
+      return { ...view, executing: [...view.executing, frame.command] };
+    case "local:lost":
+      return view.executing.length > 0 ? { ...view, executing: [] } : view;
     case "local:idle":
       return view.between ? over(view, now) : view;
     default:
       return view; // frames of other features, or of a later server: nothing to do with this log
   }
+}
+
+/** The server answers commands one after another, and not as part of a run; a compaction shows itself. */
+function answersCommand(frame: Frame | Local): boolean {
+  if (frame.type === "compact:started") return true;
+  if ("seq" in frame && frame.seq !== undefined) return false;
+  if (frame.type === "chat:system") return frame.code === undefined; // a stored notice that arrives has one
+  return frame.type === "session:compacted" || frame.type === "error";
 }
 
 function atWork(view: View, now: number): View {

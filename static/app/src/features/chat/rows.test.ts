@@ -14,6 +14,15 @@ const usage = (turnId: string, output = 5, costMicros?: number): Item => ({
 });
 const kinds = (rows: readonly Row[]): string[] => rows.map((row) => row.kind);
 
+describe("a command without an answer yet", () => {
+  it("is the last line of the log, but for the caret of a run", () => {
+    const view: View = { ...newView("s"), past: [user(1), text("t1")], executing: [{ key: "c1", line: "/help" }] };
+    expect(kinds(rowsOfView(view, true)).slice(-2)).toEqual(["text", "executing"]);
+    expect(kinds(rowsOfView({ ...view, awaiting: true }, true)).slice(-2)).toEqual(["executing", "caret"]);
+    expect(rowsOfView(view, true).at(-1)).toBe(rowsOfView({ ...view }, true).at(-1));
+  });
+});
+
 describe("rows", () => {
   it("let neighbouring reads share one line from the first one on, across model calls", () => {
     const rows = rowsOf([user(1), tool("a"), usage("t1"), tool("b", "grep", "ok", "t2"), usage("t2"), text("t3"), tool("c", "file_edit")]);

@@ -3,7 +3,7 @@
  * one line, a day begins with a separator. Pure; an item that did not change keeps its row object (memo by identity).
  */
 import { dayKey } from "./format";
-import type { Item, NoticeItem, SummaryItem, TextItem, ThinkingItem, ToolItem, UsageItem, UserItem, View } from "./model";
+import type { Executing, Item, NoticeItem, SummaryItem, TextItem, ThinkingItem, ToolItem, UsageItem, UserItem, View } from "./model";
 import { folds } from "./tools";
 
 export interface UsageSum {
@@ -30,6 +30,7 @@ export type Row =
   | { kind: "fold"; key: string; items: readonly ToolItem[] }
   | { kind: "usage"; key: string; sum: UsageSum; total: boolean }
   | { kind: "notice"; key: string; item: NoticeItem }
+  | { kind: "executing"; key: string; line: string }
   | { kind: "agents"; key: string; agents: View["agents"] }
   | { kind: "caret"; key: string };
 
@@ -225,8 +226,17 @@ export function rowsOfView(view: View, perCall: boolean): Row[] {
   if (tail[0]?.kind === "date" && lastAt !== null && dayKey(lastAt) === dayKey(tail[0].at)) tail.shift();
   const agents = view.agents.filter((agent) => !agent.done);
   if (agents.length > 0) tail.push({ kind: "agents", key: "agents", agents: view.agents });
+  for (const command of view.executing) tail.push(executingRow(command));
   if (busy && wantsCaret(view)) tail.push({ kind: "caret", key: "caret" });
   return older.length > 0 ? [...older, ...tail] : tail;
+}
+
+const executingRows = new WeakMap<Executing, Row>();
+
+function executingRow(command: Executing): Row {
+  const row: Row = executingRows.get(command) ?? { kind: "executing", key: command.key, line: command.line };
+  executingRows.set(command, row);
+  return row;
 }
 
 /** Own messages that are not in the queue strip: everything while idle, failed ones always. */

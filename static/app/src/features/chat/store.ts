@@ -34,6 +34,7 @@ function firstViews(workspace: string, active: string): Record<string, View> {
 /** Show the chat of a workspace. Returns the way to leave it. */
 export function attachChat(workspace: string): () => void {
   const tabs = loadTabs(workspace);
+  let connected = socket.status().phase === "open";
   restored.clear();
   for (const tab of tabs.tabs) if (!tab.draft) restored.add(tab.id);
   set({
@@ -54,6 +55,11 @@ export function attachChat(workspace: string): () => void {
     socket.onConnected(() => {
       refreshTitlesSoon();
       void refreshAgents();
+    }),
+    socket.onStatus(({ phase }) => {
+      const lost = connected && phase !== "open";
+      connected = phase === "open";
+      if (lost) for (const id of Object.keys(get().views)) apply(id, { type: "local:lost" });
     }),
     useChat.subscribe((state, before) => {
       for (const id of finished(before.views, state.views)) {

@@ -60,7 +60,7 @@ export default {
     first: "First token {{time}}", in: "{{n}} in", inCached: "{{n}} in, {{percent}} % cached", out: "{{n}} out", unknown: "cost unknown", total: "{{n}} calls", demo: "no tokens used",
     details: "Usage", input: "Input", output: "Output", read: "Cache read", write: "Cache write", firstToken: "First token", time: "Total time", effort: "Effort", model: "Model", cost: "Cost", calls: "Model calls",
   },
-  notice: { stopped: "Stopped by you after {{time}}", stoppedNow: "Stopped by you", continue: "Continue", continueText: "Continue", error: "Error: {{text}}", compacting: "Compacting context, {{n}} tokens. Messages are kept.", settings: "Model settings", retryRun: "Ask again" },
+  notice: { stopped: "Stopped by you after {{time}}", stoppedNow: "Stopped by you", continue: "Continue", continueText: "Continue", error: "Error: {{text}}", compacting: "Compacting context, {{n}} tokens. Messages are kept.", settings: "Model settings", retryRun: "Ask again", executing: "Executing {{line}} …" },
   agents: { title: "Sub-agents", working: "{{n}} of {{all}} working", one: "Sub-agent", done: "done", atWork: "at work", stop: "Stop {{name}}", crumb: "Where this session belongs" },
   find: { label: "Find in this session", count: "{{n}} of {{all}}", none: "No match", searching: "looking further back", looking: "Looking for the message", older: "Older match", newer: "Newer match", close: "Close" },
   jump: "Jump to latest",

@@ -63,7 +63,7 @@ const zh: Same<typeof en> = {
     first: "首个词元 {{time}}", in: "输入 {{n}}", inCached: "输入 {{n}}，{{percent}}% 来自缓存", out: "输出 {{n}}", unknown: "费用未知", total: "{{n}} 次调用", demo: "未使用词元",
     details: "用量", input: "输入", output: "输出", read: "缓存读取", write: "缓存写入", firstToken: "首个词元", time: "总时间", effort: "思考强度", model: "模型", cost: "费用", calls: "模型调用",
   },
-  notice: { stopped: "你在 {{time}} 后停止了", stoppedNow: "已由你停止", continue: "继续", continueText: "继续", error: "错误：{{text}}", compacting: "正在压缩上下文，{{n}} 词元。消息会保留。", settings: "模型设置", retryRun: "再问一次" },
+  notice: { stopped: "你在 {{time}} 后停止了", stoppedNow: "已由你停止", continue: "继续", continueText: "继续", error: "错误：{{text}}", compacting: "正在压缩上下文，{{n}} 词元。消息会保留。", settings: "模型设置", retryRun: "再问一次", executing: "正在执行 {{line}} …" },
   agents: { title: "子智能体", working: "{{all}} 个中有 {{n}} 个在工作", one: "子智能体", done: "已完成", atWork: "工作中", stop: "停止 {{name}}", crumb: "此会话所属的位置" },
   find: { label: "在此会话中查找", count: "{{n}} / {{all}}", none: "没有匹配", searching: "正在查找更早的内容", looking: "正在查找这条消息", older: "更早的匹配", newer: "更新的匹配", close: "关闭" },
   jump: "回到最新",
