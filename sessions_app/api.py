@@ -4,7 +4,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from ninja import File, Router, Status
 from ninja.decorators import decorate_view
@@ -14,14 +13,13 @@ from pydantic import Field
 from halo_site.lib.access_level import Access
 from halo_site.lib.errors import BadRequest, NotFound, TooLarge
 from halo_site.lib.etag import answers_etag, json_with_etag
-from halo_site.lib.ids import is_safe_id
-from halo_site.lib.prepared import Param, Select
 from halo_site.lib.schema import ApiSchema, Ok
-from workspaces_app.access import Caller, CallerRequest, open_workspace
+from workspaces_app.access import CallerRequest, open_workspace
 from workspaces_app.audit import audit
 from workspaces_app.files.download import disposition
 
 from . import actions
+from .addressed import check_agent, check_sid, session_at, session_of
 from .commands.api import router as commands_router
 from .commands.texts import Lang
 from .delegation.actions import output
@@ -156,8 +154,8 @@ def list_sessions(
 ) -> HttpResponse:
     """Newest first. Without `parentId` roots, each page followed by all their descendants (not with `rootOnly=1`)."""
     workspace, _ = open_workspace(request.caller, projectId)
-    if parentId not in (None, "", "*") and not is_safe_id(parentId or ""):
-        raise BadRequest("Invalid session id")
+    if parentId and parentId != "*":
+        check_sid(parentId)
     page = page_of(
         workspace.pk,
         request.caller.user_id,
@@ -179,7 +177,7 @@ def list_entries(
     limit: Limit = 100,
 ) -> HttpResponse:
     """Display rows older than entry `before`; without it the newest."""
-    session = _session(request, sid, projectId)
+    session = session_at(request, sid, projectId)
     window = window_before(session.pk, session.agent_name, before, min(limit, MAX_LIMIT))
     return json_with_etag(request, {"messages": window.rows, "hasMore": window.has_more, "before": window.before})
 
@@ -189,10 +187,10 @@ def read_segment(request: CallerRequest, sid: str, number: str, projectId: str |
     """For clients that page by segments of 500 rows, counted from the oldest; they never change."""
     if not projectId:
         raise BadRequest("projectId required")
-    _check_sid(sid)
+    check_sid(sid)
     if not (number.isascii() and number.isdigit()) or not 1 <= int(number[:10]) <= 10**9:
         raise BadRequest("Invalid segment number")
-    session = _session(request, sid, projectId)
+    session = session_at(request, sid, projectId)
     rows = segment(session.pk, session.agent_name, int(number[:10]))
     if rows is None:
         raise NotFound("Segment not found")
@@ -202,7 +200,7 @@ def read_segment(request: CallerRequest, sid: str, number: str, projectId: str |
 @router.get("/sessions/logs/{path:sid}/export", openapi_extra=MARKDOWN, summary="A session as a Markdown document")
 def export_session(request: CallerRequest, sid: str, projectId: str | None = None, lang: Lang = "en") -> HttpResponse:
     """All that was said, from the first message to now; no outputs of tools."""
-    session = _session(request, sid, projectId)
+    session = session_at(request, sid, projectId)
     title = session.title or NEW_SESSION
     rows = rows_after(session.pk, session.agent_name, 0)
     body = "".join(document(Head(sid, title, session.agent_name, session.created_at), rows, lang))
@@ -215,7 +213,7 @@ def export_session(request: CallerRequest, sid: str, projectId: str | None = Non
 @router.post("/sessions/logs/{path:sid}/fork", response={201: Forked})
 def fork_session(request: CallerRequest, sid: str, body: ForkIn) -> Status[Forked]:
     """A new session that begins with the entries up to `entryId`; 409 while the old one runs."""
-    session = _session(request, sid, body.project_id, Access.WORKSPACE, required=True)
+    session = session_at(request, sid, body.project_id, Access.WORKSPACE, required=True)
     _, level = open_workspace(request.caller, body.project_id)
     new = fork(session.pk, body.entry_id, user_id=request.caller.user_id, level=level)
     detail = {"from": sid, "entry": body.entry_id}
@@ -233,7 +231,7 @@ def fork_session(request: CallerRequest, sid: str, body: ForkIn) -> Status[Forke
 @router.get("/sessions/logs/{path:sid}", response=dict[str, Any])
 def read_session(request: CallerRequest, sid: str, projectId: str | None = None) -> HttpResponse:
     """A session as one document, with its newest window. Times inside are ISO 8601."""
-    return json_with_etag(request, _document(_session(request, sid, projectId)))
+    return json_with_etag(request, _document(session_at(request, sid, projectId)))
 
 
 def _document(session: Session) -> dict[str, Any]:
@@ -271,7 +269,7 @@ def _document(session: Session) -> dict[str, Any]:
 
 @router.patch("/sessions/logs/{path:sid}", response=Ok)
 def rename_session(request: CallerRequest, sid: str, body: Title, projectId: str | None = None) -> Ok:
-    session = _session(request, sid, projectId or body.project_id, Access.WORKSPACE, required=True)
+    session = session_at(request, sid, projectId or body.project_id, Access.WORKSPACE, required=True)
     if not (body.title or "").strip():
         raise BadRequest("title required")
     actions.rename(session.pk, body.title or "")
@@ -282,7 +280,7 @@ def rename_session(request: CallerRequest, sid: str, body: Title, projectId: str
 @router.delete("/sessions/logs/{path:sid}", response=Deleted)
 def delete_session(request: CallerRequest, sid: str, projectId: str | None = None) -> Deleted:
     """With all descendants and transcripts. The id is never used again."""
-    return _delete(request, _session(request, sid, projectId, Access.WORKSPACE, required=True))
+    return _delete(request, session_at(request, sid, projectId, Access.WORKSPACE, required=True))
 
 
 def _delete(request: CallerRequest, session: Session) -> Deleted:
@@ -311,7 +309,7 @@ def list_agent_sessions(
 
     `source`: only those that began so (`explorer`, `delegated`).
     """
-    _check_agent(agent_id)
+    check_agent(agent_id)
     workspace, _ = open_workspace(request.caller, projectId)
     after = position_of(cursor) if cursor else None
     page = page_of(
@@ -329,13 +327,13 @@ def list_agent_sessions(
 @router.get("/agent-configs/{agent_id}/sessions/{path:sid}", response=dict[str, Any])
 def read_agent_session(request: CallerRequest, agent_id: str, sid: str, projectId: str | None = None) -> HttpResponse:
     """The same document as GET /sessions/logs/{sid}."""
-    return json_with_etag(request, _document(_session_of(request, agent_id, sid, projectId)))
+    return json_with_etag(request, _document(session_of(request, agent_id, sid, projectId)))
 
 
 @router.delete("/agent-configs/{agent_id}/sessions/{path:sid}", response=Deleted)
 def delete_agent_session(request: CallerRequest, agent_id: str, sid: str, projectId: str | None = None) -> Deleted:
     """With all descendants and transcripts."""
-    return _delete(request, _session_of(request, agent_id, sid, projectId, Access.WORKSPACE))
+    return _delete(request, session_of(request, agent_id, sid, projectId, Access.WORKSPACE))
 
 
 @router.delete("/agent-configs/{agent_id}/sessions", response=Deleted)
@@ -346,7 +344,7 @@ def delete_agent_sessions(
 
     `source`: as for the list.
     """
-    _check_agent(agent_id)
+    check_agent(agent_id)
     workspace, _ = open_workspace(request.caller, projectId, Access.WORKSPACE)
     if all != "1":
         raise BadRequest("Name a session, or ask for all of them with all=1")
@@ -382,58 +380,6 @@ def upload_image(
         201,
         UploadOut(id=saved.pk, mime_type=saved.mime_type, size=saved.size, width=saved.width, height=saved.height),
     )
-
-
-def _check_sid(sid: str) -> None:
-    if not is_safe_id(sid):
-        raise BadRequest("Invalid session id")
-
-
-def _check_agent(agent_id: str) -> None:
-    if not is_safe_id(agent_id):
-        raise BadRequest("Invalid agent id")
-
-
-def _session(
-    request: CallerRequest, sid: str, project_id: str | None, need: Access = Access.READONLY, *, required: bool = False
-) -> Session:
-    """The session an address means, with rights checked. Without `projectId` it must be the only one of its name."""
-    _check_sid(sid)
-    if project_id or required:
-        workspace, _ = open_workspace(request.caller, project_id, need)
-        found = _BY_SID.objects(workspace=workspace.pk, sid=sid)
-        session = found[0] if found else None
-        if session is not None:
-            session.workspace = workspace
-    else:
-        session = _only_one(request.caller, Session.objects.select_related("workspace", "parent").filter(sid=sid))
-    if session is None:
-        raise NotFound("Session not found")
-    return session
-
-
-_BY_SID = Select(
-    lambda: Session.objects.filter(workspace=Param("workspace"), sid=Param("sid")).only(
-        *(field.name for field in Session._meta.concrete_fields)
-    )
-)
-
-
-def _session_of(
-    request: CallerRequest, agent_id: str, sid: str, project_id: str | None, need: Access = Access.READONLY
-) -> Session:
-    _check_agent(agent_id)
-    session = _session(request, sid, project_id, need, required=True)
-    if session.agent_id != agent_id:
-        raise NotFound("Session not found")
-    return session
-
-
-def _only_one(caller: Caller, found: QuerySet[Session]) -> Session | None:
-    if not caller.is_superuser:
-        found = found.filter(workspace__memberships__user=caller.user_id)
-    visible = list(found[:2])
-    return visible[0] if len(visible) == 1 else None
 
 
 def _iso(moment: datetime | None) -> str | None:
